@@ -1,0 +1,431 @@
+package workflow
+
+// Types of events.
+const (
+	TypeRunStarted         EventType = "run_started"
+	TypeAdmitted           EventType = "admitted"
+	TypeRefused            EventType = "refused"
+	TypeInvocationReserved EventType = "invocation_reserved"
+	TypeInvocationSettled  EventType = "invocation_settled"
+	TypeProgress           EventType = "progress"
+	TypeRetrying           EventType = "retrying"
+	TypeSettled            EventType = "settled"
+	TypeLost               EventType = "lost"
+	TypeRecovered          EventType = "recovered"
+	TypeQuestionOpened     EventType = "question_opened"
+	TypeQuestionAnswered   EventType = "question_answered"
+	TypeTimerStarted       EventType = "timer_started"
+	TypeTimerFired         EventType = "timer_fired"
+	TypeChildStarted       EventType = "child_started"
+	TypeChildEnded         EventType = "child_ended"
+	TypeSignal             EventType = "signal"
+	TypeSteered            EventType = "steered"
+	TypeLimitRaised        EventType = "limit_raised"
+	TypePaused             EventType = "paused"
+	TypeResumed            EventType = "resumed"
+	TypeCancelRequested    EventType = "cancel_requested"
+	TypeBreakerOpened      EventType = "breaker_opened"
+	TypeForked             EventType = "forked"
+	TypeEnded              EventType = "ended"
+)
+
+// RunStarted is the first event of every run: all that the run is pinned to.
+type RunStarted struct {
+	Workflow Ref            `json:"workflow"`
+	Kind     string         `json:"kind"`  // graph | script
+	Level    int            `json:"level"` // semantics of the Program; a released level never changes
+	Inputs   Value          `json:"inputs,omitzero"`
+	Launch   Launch         `json:"launch,omitzero"`
+	Options  Options        `json:"options,omitzero"`
+	Children map[string]Ref `json:"children,omitempty"` // documents of workflow nodes, by their name
+	Parent   *ParentRef     `json:"parent,omitempty"`
+	Root     RunID          `json:"root,omitempty"` // the run at the top of the tree; absent: this one
+	Project  string         `json:"project,omitempty"`
+}
+
+// ParentRef is the visit of another run that started a child run.
+type ParentRef struct {
+	Run   RunID   `json:"run"`
+	Visit VisitID `json:"visit"`
+	Depth int     `json:"depth"`
+}
+
+// Launch is what format 1 is started with.
+type Launch struct {
+	Change  string `json:"change,omitempty"`
+	Tickets Value  `json:"tickets,omitzero"` // list of {id, title, body?, criteria?}
+	Specs   Value  `json:"specs,omitzero"`   // list of {path, text}
+}
+
+// Options are the effective rules of a run, after definition, configuration and
+// flags.
+type Options struct {
+	Roles        map[string]Role  `json:"roles,omitempty"`
+	Repositories []RepositoryInfo `json:"repositories,omitempty"`
+	Budget       Budget           `json:"budget,omitzero"`
+	Policies     Policies         `json:"policies,omitzero"`
+	Transitions  int              `json:"transitions,omitempty"`
+	Verified     *bool            `json:"requiresVerified,omitempty"`
+	Session      Value            `json:"session,omitzero"` // what the wiring needs to drive the run again
+}
+
+// RepositoryInfo names a repository of the run; its place is not part of the
+// run's identity.
+type RepositoryInfo struct {
+	ID    string   `json:"id"`
+	Path  string   `json:"path"`
+	Scope []string `json:"scope,omitempty"`
+}
+
+// Admitted starts or continues an attempt of a visit.
+type Admitted struct {
+	Kind      string  `json:"kind"`
+	Effect    Effect  `json:"effect,omitempty"`
+	AI        bool    `json:"ai,omitempty"`
+	Provider  string  `json:"provider,omitempty"`
+	Self      bool    `json:"self,omitempty"`
+	Uncertain bool    `json:"uncertain,omitempty"`
+	Unlimited bool    `json:"unlimited,omitempty"`
+	Continued bool    `json:"continued,omitempty"` // the same attempt goes on after an answer
+	Limits    []Limit `json:"limits,omitempty"`
+	Params    Digest  `json:"params,omitempty"`  // of the interpolated params
+	Steered   []int64 `json:"steered,omitempty"` // seqs of the steering claimed by this attempt
+}
+
+// Refused says why a visit was not admitted. It can be admitted later.
+type Refused struct {
+	Code    Code   `json:"code"`
+	Message string `json:"message,omitempty"`
+}
+
+// InvocationReserved is written before a provider call is sent.
+type InvocationReserved struct {
+	Key           string  `json:"key"` // names the call inside its visit
+	Provider      string  `json:"provider"`
+	Model         string  `json:"model,omitempty"`
+	Effort        string  `json:"effort,omitempty"`
+	Kind          string  `json:"kind,omitempty"` // initial, repair, retry, session-fallback, …
+	ContextMode   string  `json:"contextMode,omitempty"`
+	PromptBytes   int     `json:"promptBytes,omitempty"`
+	ContextBytes  int     `json:"contextBytes,omitempty"`
+	Tokens        int64   `json:"tokens,omitempty"`  // bound that is reserved
+	CostUSD       float64 `json:"costUsd,omitempty"` // bound that is reserved
+	RouteReason   string  `json:"routeReason,omitempty"`
+	RequestDigest Digest  `json:"request,omitempty"`
+}
+
+// Statuses of an invocation.
+const (
+	InvocationOK     = "ok"
+	InvocationFailed = "failed"
+	InvocationLost   = "lost" // the owner died: the result and the usage are unknown
+)
+
+// InvocationSettled closes an invocation: status, usage and the memo that a
+// replay needs.
+type InvocationSettled struct {
+	Key        string `json:"key"`
+	Status     string `json:"status"`
+	Model      string `json:"model,omitempty"` // really used
+	Usage      Usage  `json:"usage"`
+	Memo       Value  `json:"memo,omitzero"`
+	Code       Code   `json:"code,omitempty"`
+	Message    string `json:"message,omitempty"`
+	RetryAt    Time   `json:"retryAt,omitzero"`
+	DurationMs int64  `json:"durationMs,omitempty"`
+	ToolCalls  int    `json:"toolCalls,omitempty"`
+}
+
+// Progress is a note worth keeping.
+type Progress struct {
+	Kind    string `json:"kind"`
+	Message string `json:"message"`
+	Data    Value  `json:"data,omitzero"`
+}
+
+// Retrying ends an attempt that is repeated.
+type Retrying struct {
+	Code    Code   `json:"code"`
+	Message string `json:"message"`
+	After   Time   `json:"after"`
+}
+
+// Statuses of a settled visit.
+const (
+	VisitSucceeded = "succeeded"
+	VisitFailed    = "failed"
+	VisitBlocked   = "blocked"
+)
+
+// Settled is the result of a visit.
+type Settled struct {
+	Outcome    string           `json:"outcome,omitempty"`
+	Status     string           `json:"status,omitempty"` // absent: succeeded
+	Output     Value            `json:"output,omitzero"`
+	Vars       map[string]Value `json:"vars,omitempty"`
+	History    string           `json:"history,omitempty"`
+	Session    *Session         `json:"session,omitempty"`
+	Private    Value            `json:"private,omitzero"`
+	Answers    []NamedAnswer    `json:"answers,omitempty"`
+	Candidate  string           `json:"candidate,omitempty"` // after a write
+	Verified   *Verified        `json:"verified,omitempty"`
+	Completion *Completion      `json:"completion,omitempty"`
+	Error      *Failure         `json:"error,omitempty"`
+	Warnings   []string         `json:"warnings,omitempty"`
+}
+
+// NamedAnswer is an answer that the state keeps under the node that asked.
+type NamedAnswer struct {
+	Question string `json:"question"`
+	Node     string `json:"node"`
+	Value    Value  `json:"value"`
+	By       string `json:"by,omitempty"`
+	At       Time   `json:"at,omitzero"`
+}
+
+// Verified is the proof that a candidate passed its full plan.
+type Verified struct {
+	Receipt   string `json:"receipt"`
+	Candidate string `json:"candidate"`
+}
+
+// Completion is how a body ended.
+type Completion struct {
+	OK       bool     `json:"ok"`
+	Status   Status   `json:"status,omitempty"` // root: the status of the run, when it is not told by OK
+	Reasons  []string `json:"reasons,omitempty"`
+	Exit     string   `json:"exit,omitempty"`
+	Verified bool     `json:"verified,omitempty"`
+}
+
+// Lost ends an attempt without a result.
+type Lost struct {
+	Code      Code   `json:"code"` // owner_lost, interrupted, aborted, budget_exhausted, quota_exhausted, …
+	Message   string `json:"message,omitempty"`
+	Uncertain bool   `json:"uncertain,omitempty"` // a write may have happened: a person decides
+	Until     Time   `json:"until,omitzero"`      // when it is worth trying again
+}
+
+// Ways to settle an uncertain write.
+const (
+	RecoverRerun = "rerun"
+	RecoverDone  = "done"
+	RecoverFail  = "fail"
+)
+
+// Recovered is a person's word about an uncertain write.
+type Recovered struct {
+	How     string `json:"how"`
+	Outcome string `json:"outcome,omitempty"`
+	By      string `json:"by,omitempty"`
+}
+
+// QuestionOpened pauses the attempt of a visit.
+type QuestionOpened struct {
+	Question Question `json:"question"`
+}
+
+// QuestionAnswered closes a question; the event's ID is the visit.
+type QuestionAnswered struct {
+	Question string `json:"question"`
+	Answer   Answer `json:"answer"`
+}
+
+// TimerStarted records when a visit that waits goes on.
+type TimerStarted struct {
+	Until Time `json:"until"`
+}
+
+// TimerFired ends a wait.
+type TimerFired struct{}
+
+// ChildStarted records the run that a visit started.
+type ChildStarted struct {
+	Run RunID `json:"run"`
+}
+
+// ChildEnded is the end of a child run.
+type ChildEnded struct {
+	Run     RunID    `json:"run"`
+	Status  Status   `json:"status"`
+	Outputs Value    `json:"outputs,omitzero"`
+	Reasons []string `json:"reasons,omitempty"`
+	Usage   Totals   `json:"usage"`
+}
+
+// Signal is a named message for a wait. It is kept until a wait takes it.
+type Signal struct {
+	Name  string `json:"name"`
+	Value Value  `json:"value,omitzero"`
+	By    string `json:"by,omitempty"`
+}
+
+// Steered is advice for the next AI attempt.
+type Steered struct {
+	Text string `json:"text"`
+	By   string `json:"by,omitempty"`
+}
+
+// LimitRaised sets new caps; zero leaves a cap as it is.
+type LimitRaised struct {
+	Tokens      int64   `json:"tokens,omitempty"`
+	CostUSD     float64 `json:"costUsd,omitempty"`
+	DurationMs  int64   `json:"durationMs,omitempty"`
+	Transitions int     `json:"transitions,omitempty"`
+	By          string  `json:"by,omitempty"`
+}
+
+// Paused stops admissions until the run is resumed.
+type Paused struct {
+	By string `json:"by,omitempty"`
+}
+
+// Resumed is a new ownership: breakers close, stalled limits start afresh, and
+// what ran under the old owner is lost.
+type Resumed struct {
+	Process string `json:"process,omitempty"` // "pid@host"
+	By      string `json:"by,omitempty"`
+	Binary  string `json:"binary,omitempty"` // version of tenon
+}
+
+// CancelRequested stops the run for good.
+type CancelRequested struct {
+	By     string `json:"by,omitempty"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// BreakerOpened stops new calls to a provider in this run.
+type BreakerOpened struct {
+	Provider string `json:"provider"`
+	Code     Code   `json:"code"`
+	Message  string `json:"message,omitempty"`
+	Until    Time   `json:"until,omitzero"`
+}
+
+// Forked begins a run that shares the history of another up to a cut.
+type Forked struct {
+	Parent  RunID `json:"parent"`
+	Cut     int64 `json:"cut"` // last shared seq
+	Patch   Patch `json:"patch,omitzero"`
+	Request Value `json:"request,omitzero"`
+}
+
+// Patch changes the state of the scope that is forked.
+type Patch struct {
+	Scope   string           `json:"scope,omitempty"`
+	Vars    map[string]Value `json:"vars,omitempty"`
+	Outputs map[string]Value `json:"outputs,omitempty"`
+	Answers map[string]Value `json:"answers,omitempty"`
+}
+
+// Ended closes the run.
+type Ended struct {
+	Status     Status           `json:"status"`
+	Completion *Completion      `json:"completion,omitempty"`
+	Outputs    map[string]Value `json:"outputs,omitempty"`
+	Failures   []Failure        `json:"failures,omitempty"`
+	Warnings   []string         `json:"warnings,omitempty"`
+}
+
+var payloads = map[EventType]func() Payload{
+	TypeRunStarted:         func() Payload { return new(RunStarted) },
+	TypeAdmitted:           func() Payload { return new(Admitted) },
+	TypeRefused:            func() Payload { return new(Refused) },
+	TypeInvocationReserved: func() Payload { return new(InvocationReserved) },
+	TypeInvocationSettled:  func() Payload { return new(InvocationSettled) },
+	TypeProgress:           func() Payload { return new(Progress) },
+	TypeRetrying:           func() Payload { return new(Retrying) },
+	TypeSettled:            func() Payload { return new(Settled) },
+	TypeLost:               func() Payload { return new(Lost) },
+	TypeRecovered:          func() Payload { return new(Recovered) },
+	TypeQuestionOpened:     func() Payload { return new(QuestionOpened) },
+	TypeQuestionAnswered:   func() Payload { return new(QuestionAnswered) },
+	TypeTimerStarted:       func() Payload { return new(TimerStarted) },
+	TypeTimerFired:         func() Payload { return new(TimerFired) },
+	TypeChildStarted:       func() Payload { return new(ChildStarted) },
+	TypeChildEnded:         func() Payload { return new(ChildEnded) },
+	TypeSignal:             func() Payload { return new(Signal) },
+	TypeSteered:            func() Payload { return new(Steered) },
+	TypeLimitRaised:        func() Payload { return new(LimitRaised) },
+	TypePaused:             func() Payload { return new(Paused) },
+	TypeResumed:            func() Payload { return new(Resumed) },
+	TypeCancelRequested:    func() Payload { return new(CancelRequested) },
+	TypeBreakerOpened:      func() Payload { return new(BreakerOpened) },
+	TypeForked:             func() Payload { return new(Forked) },
+	TypeEnded:              func() Payload { return new(Ended) },
+}
+
+// EventType is TypeRunStarted.
+func (*RunStarted) EventType() EventType { return TypeRunStarted }
+
+// EventType is TypeAdmitted.
+func (*Admitted) EventType() EventType { return TypeAdmitted }
+
+// EventType is TypeRefused.
+func (*Refused) EventType() EventType { return TypeRefused }
+
+// EventType is TypeInvocationReserved.
+func (*InvocationReserved) EventType() EventType { return TypeInvocationReserved }
+
+// EventType is TypeInvocationSettled.
+func (*InvocationSettled) EventType() EventType { return TypeInvocationSettled }
+
+// EventType is TypeProgress.
+func (*Progress) EventType() EventType { return TypeProgress }
+
+// EventType is TypeRetrying.
+func (*Retrying) EventType() EventType { return TypeRetrying }
+
+// EventType is TypeSettled.
+func (*Settled) EventType() EventType { return TypeSettled }
+
+// EventType is TypeLost.
+func (*Lost) EventType() EventType { return TypeLost }
+
+// EventType is TypeRecovered.
+func (*Recovered) EventType() EventType { return TypeRecovered }
+
+// EventType is TypeQuestionOpened.
+func (*QuestionOpened) EventType() EventType { return TypeQuestionOpened }
+
+// EventType is TypeQuestionAnswered.
+func (*QuestionAnswered) EventType() EventType { return TypeQuestionAnswered }
+
+// EventType is TypeTimerStarted.
+func (*TimerStarted) EventType() EventType { return TypeTimerStarted }
+
+// EventType is TypeTimerFired.
+func (*TimerFired) EventType() EventType { return TypeTimerFired }
+
+// EventType is TypeChildStarted.
+func (*ChildStarted) EventType() EventType { return TypeChildStarted }
+
+// EventType is TypeChildEnded.
+func (*ChildEnded) EventType() EventType { return TypeChildEnded }
+
+// EventType is TypeSignal.
+func (*Signal) EventType() EventType { return TypeSignal }
+
+// EventType is TypeSteered.
+func (*Steered) EventType() EventType { return TypeSteered }
+
+// EventType is TypeLimitRaised.
+func (*LimitRaised) EventType() EventType { return TypeLimitRaised }
+
+// EventType is TypePaused.
+func (*Paused) EventType() EventType { return TypePaused }
+
+// EventType is TypeResumed.
+func (*Resumed) EventType() EventType { return TypeResumed }
+
+// EventType is TypeCancelRequested.
+func (*CancelRequested) EventType() EventType { return TypeCancelRequested }
+
+// EventType is TypeBreakerOpened.
+func (*BreakerOpened) EventType() EventType { return TypeBreakerOpened }
+
+// EventType is TypeForked.
+func (*Forked) EventType() EventType { return TypeForked }
+
+// EventType is TypeEnded.
+func (*Ended) EventType() EventType { return TypeEnded }
