@@ -117,6 +117,8 @@ type Frame struct {
 	Roles        map[string]workflow.Role
 	Policies     workflow.Policies
 	Launch       workflow.Launch
+	Checks       []workflow.Check // the configured verification plan
+	Timeouts     workflow.Timeouts
 	Now          workflow.Time // of the admission
 }
 

@@ -1,5 +1,7 @@
 package workflow
 
+import "encoding/json"
+
 // Types of events.
 const (
 	TypeRunStarted         EventType = "run_started"
@@ -66,7 +68,29 @@ type Options struct {
 	Policies     Policies         `json:"policies,omitzero"`
 	Transitions  int              `json:"transitions,omitempty"`
 	Verified     *bool            `json:"requiresVerified,omitempty"`
+	Checks       []Check          `json:"checks,omitempty"` // the configured verification plan
+	Setup        []Check          `json:"setup,omitempty"`
+	Timeouts     Timeouts         `json:"timeouts,omitzero"`
 	Session      Value            `json:"session,omitzero"` // what the wiring needs to drive the run again
+}
+
+// Check is one host command of a verification plan.
+type Check struct {
+	Key          string            `json:"key,omitempty"`
+	Label        string            `json:"label,omitempty"`
+	RepositoryID string            `json:"repositoryId"`
+	Command      string            `json:"command"`
+	Args         []string          `json:"args,omitempty"`
+	Cwd          string            `json:"cwd,omitempty"` // relative to the repository
+	Env          map[string]string `json:"env,omitempty"`
+	TimeoutMs    int64             `json:"timeoutMs,omitempty"` // default 900,000, at most 7,200,000
+	Policy       json.RawMessage   `json:"policy,omitempty"`
+}
+
+// Timeouts are the defaults for turns, in milliseconds; 0 is none.
+type Timeouts struct {
+	TurnMs int64 `json:"turnMs,omitempty"`
+	IdleMs int64 `json:"idleMs,omitempty"`
 }
 
 // RepositoryInfo names a repository of the run; its place is not part of the
