@@ -17,18 +17,81 @@ func Origin(run workflow.RunID) Sum {
 	return Sum(h[:16])
 }
 
-// Seal returns the Sum of an event whose encoded payload is data.
-func Seal(prev Sum, e workflow.Event, data []byte) Sum {
+// Record is an event in its stored form: the payload as text, and the seal.
+type Record struct {
+	Event workflow.Event // without its Payload
+	Type  workflow.EventType
+	Data  []byte // JSON of the payload
+	Sum   Sum
+}
+
+// Seal returns the Sum of a record that follows prev.
+func Seal(prev Sum, r Record) Sum {
+	e := r.Event
 	buf := make([]byte, 0, 512)
 	buf = append(buf, prev[:]...)
 	for _, n := range [...]int64{e.Seq, int64(e.At), e.Epoch, int64(e.Visit), int64(e.Attempt), int64(e.Invocation)} {
 		buf = binary.BigEndian.AppendUint64(buf, uint64(n))
 	}
-	for _, s := range [...]string{string(e.Type()), e.ID, e.Node} {
+	for _, s := range [...]string{string(r.Type), e.ID, e.Node} {
 		buf = binary.BigEndian.AppendUint32(buf, uint32(len(s)))
 		buf = append(buf, s...)
 	}
-	buf = append(buf, data...)
+	buf = append(buf, r.Data...)
 	h := sha256.Sum256(buf)
 	return Sum(h[:16])
+}
+
+// Encode returns the events in their stored form, sealed as followers of prev.
+func Encode(prev Sum, events []workflow.Event) ([]Record, error) {
+	out := make([]Record, len(events))
+	for i, e := range events {
+		data, err := workflow.EncodePayload(e.Payload)
+		if err != nil {
+			return nil, err
+		}
+		r := Record{Event: e, Type: e.Type(), Data: data}
+		r.Event.Payload = nil
+		r.Sum = Seal(prev, r)
+		out[i], prev = r, r.Sum
+	}
+	return out, nil
+}
+
+// Chain reads records back in order and verifies that each follows the last.
+type Chain struct {
+	Run workflow.RunID
+	Seq int64 // of the last good event
+	Sum Sum   // of the last good event
+}
+
+// Next verifies the record that follows. A *Damaged says what is wrong with it.
+func (c *Chain) Next(r Record) error {
+	want := c.Seq + 1
+	switch {
+	case r.Event.Seq != want:
+		return c.Damaged("the event is missing")
+	case Seal(c.Sum, r) != r.Sum:
+		return c.Damaged("its checksum does not match its content")
+	}
+	c.Seq, c.Sum = r.Event.Seq, r.Sum
+	return nil
+}
+
+// Damaged says that the event after the last good one is not there or not good.
+func (c *Chain) Damaged(why string) error {
+	return &Damaged{Run: c.Run, Seq: c.Seq + 1, LastGood: c.Seq, Why: why}
+}
+
+// Decode returns the event of a verified record. A type that this binary does
+// not know is CodeStoreNewer.
+func (r Record) Decode(run workflow.RunID) (workflow.Event, error) {
+	e := r.Event
+	p, err := workflow.DecodePayload(r.Type, r.Data)
+	if err != nil {
+		return e, workflow.Errorf(workflow.CodeStoreNewer, "reading event %d of run %s: %w", e.Seq, run, err).
+			WithHint("read this run with the tenon that wrote it, or a newer one")
+	}
+	e.Payload = p
+	return e, nil
 }
