@@ -205,6 +205,10 @@ type Answer struct {
 	Reason  string `json:"reason,omitempty"`
 	By      string `json:"by,omitempty"`
 	At      Time   `json:"at,omitzero"`
+	// Question and Bound repeat the question's id and candidate for the piece
+	// that asked; they are filled in when it reads the answer, and not stored.
+	Question string `json:"-"`
+	Bound    string `json:"-"`
 }
 
 // Failure is why a visit or a run did not succeed.
