@@ -146,6 +146,28 @@ type Part struct {
 	Wire  string          `json:"wire,omitempty"`
 }
 
+// Arguments returns the input of a tool use as a JSON object, as vendors want
+// it back: Input, or the raw text under the one member "invalid_json".
+func (p Part) Arguments() json.RawMessage {
+	if p.Input != nil && !p.Invalid {
+		return p.Input
+	}
+	if p.RawInput == "" {
+		return json.RawMessage("{}")
+	}
+	b, _ := json.Marshal(map[string]string{"invalid_json": p.RawInput}) // a map of strings always encodes
+	return b
+}
+
+// ResultText returns the text of a tool result for protocols that have no mark
+// for a failed tool.
+func (p Part) ResultText() string {
+	if p.IsError {
+		return "error: " + p.Text
+	}
+	return p.Text
+}
+
 // StopReason says why the model stopped.
 type StopReason string
 

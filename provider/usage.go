@@ -10,6 +10,9 @@ package provider
 //   - Output is all generated tokens, reasoning included; Reasoning is a part
 //     of Output.
 //
+// A vendor that does not report Cached or CacheWrite leaves them nil; their
+// tokens are in Input all the same.
+//
 // So Input + Output is the total, and full-price input is
 // Input - Cached - CacheWrite.
 type Usage struct {
