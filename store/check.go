@@ -99,6 +99,7 @@ func (h Head) Complete(run workflow.RunID, parent workflow.RunID, cut int64) Hea
 		h.Root = run
 	}
 	h.ForkOf, h.Cut = parent, cut
+	h.Questions, h.Detail = slices.Clone(h.Questions), slices.Clone(h.Detail)
 	h.Last, h.Epoch, h.Owner = 0, 0, nil
 	return h
 }

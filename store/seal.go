@@ -42,20 +42,27 @@ func Seal(prev Sum, r Record) Sum {
 	return Sum(h[:16])
 }
 
-// Encode returns the events in their stored form, sealed as followers of prev.
-func Encode(prev Sum, events []workflow.Event) ([]Record, error) {
+// Encode returns the events in their stored form, not yet sealed.
+func Encode(events []workflow.Event) ([]Record, error) {
 	out := make([]Record, len(events))
 	for i, e := range events {
 		data, err := workflow.EncodePayload(e.Payload)
 		if err != nil {
 			return nil, err
 		}
-		r := Record{Event: e, Type: e.Type(), Data: data}
-		r.Event.Payload = nil
-		r.Sum = Seal(prev, r)
-		out[i], prev = r, r.Sum
+		out[i] = Record{Event: e, Type: e.Type(), Data: data}
+		out[i].Event.Payload = nil
 	}
 	return out, nil
+}
+
+// SealAll seals the records as followers of prev and returns the last Sum.
+func SealAll(prev Sum, records []Record) Sum {
+	for i := range records {
+		records[i].Sum = Seal(prev, records[i])
+		prev = records[i].Sum
+	}
+	return prev
 }
 
 // Chain reads records back in order and verifies that each follows the last.

@@ -73,17 +73,17 @@ func (s *Store) Append(ctx context.Context, a store.Append) error {
 	if err := a.Check(); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, err := s.target(a)
-	if err != nil {
-		return err
-	}
-	records, err := store.Encode(r.sum(), a.Events)
+	records, err := store.Encode(a.Events)
 	if err != nil {
 		return err
 	}
 	if err := store.CheckSize(a.Run, records); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.target(a)
+	if err != nil {
 		return err
 	}
 	inbox, err := s.take(a, r.last()+int64(len(records)))
@@ -94,6 +94,7 @@ func (s *Store) Append(ctx context.Context, a store.Append) error {
 		s.inbox[a.Run] = inbox
 	}
 	s.runs[a.Run] = r
+	store.SealAll(r.sum(), records)
 	r.records = append(r.records, records...)
 	r.epoch = a.Epoch
 	if a.Head != nil {

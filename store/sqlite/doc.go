@@ -1,0 +1,16 @@
+// Package sqlite is the durable Store: one directory with a SQLite database,
+// big blobs as files, and a lock file per run.
+//
+// Holds: tenon.db (WAL, synchronous=FULL), blobs/ for texts over 64 KiB,
+// locks/ with one file per run, and db.w, the turnstile of writing processes.
+//
+// Guarantees: an Append is on disk when it returns. One goroutine writes; the
+// appends that wait while it syncs share the next transaction, and one that
+// fails does not take the others with it. A run is held by flock, which the
+// kernel lets go at the death of its process; the epoch of the hold fences the
+// appends. Every read verifies checksums; damage is confined to its run.
+//
+// Does not: work on a network file system, where neither flock nor the
+// database can be trusted; Open refuses. It removes no lock file, ever: a new
+// file under the name of a held one would have a second owner.
+package sqlite

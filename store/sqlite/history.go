@@ -1,0 +1,186 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"errors"
+	"slices"
+
+	"github.com/tenonrun/tenon/store"
+	"github.com/tenonrun/tenon/workflow"
+)
+
+// segment is the part of a history that stands under one run.
+type segment struct {
+	key  int64
+	cut  int64     // events up to the cut stand under the parent
+	base store.Sum // of the event at the cut
+	upTo int64     // last seq of the segment that counts
+}
+
+// segments returns the pieces of a run's history, oldest first. The first
+// begins at seq 1.
+func (s *Store) segments(ctx context.Context, run workflow.RunID) ([]segment, error) {
+	var out []segment
+	var seg segment
+	var base []byte
+	var parent sql.NullInt64
+	err := s.reads.QueryRowContext(ctx, `SELECT r.key, r.cut, r.base, r.parent, max(r.cut, ifnull((SELECT max(seq) FROM events WHERE run = r.key), 0))
+		FROM runs r WHERE r.run = ?`, string(run)).Scan(&seg.key, &seg.cut, &base, &parent, &seg.upTo)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, store.NoRun(run)
+	}
+	for ; err == nil; err = s.reads.QueryRowContext(ctx, "SELECT key, cut, base, parent FROM runs WHERE key = ?", parent.Int64).Scan(&seg.key, &seg.cut, &base, &parent) {
+		copy(seg.base[:], base)
+		out = append(out, seg)
+		seg.upTo = min(seg.upTo, seg.cut)
+		if !parent.Valid {
+			slices.Reverse(out)
+			return out, nil
+		}
+	}
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, &store.Damaged{Run: run, Seq: 1, Why: "the run whose history it shares is gone"}
+	}
+	return nil, s.fault("reading", err)
+}
+
+// Events yields the history of a run, verified.
+func (s *Store) Events(ctx context.Context, run workflow.RunID, after int64, yield func(workflow.Event) error) error {
+	segs, err := s.segments(ctx, run)
+	if err != nil {
+		return err
+	}
+	last := segs[len(segs)-1].upTo
+	if after >= last {
+		return ctx.Err()
+	}
+	chain := &store.Chain{Run: run, Seq: after, Sum: segs[0].base}
+	if after > 0 {
+		if chain.Sum, err = s.sumAt(ctx, run, segs, after); err != nil {
+			return err
+		}
+	}
+	for _, seg := range segs {
+		if err := s.walk(ctx, chain, seg, yield); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) sumAt(ctx context.Context, run workflow.RunID, segs []segment, seq int64) (store.Sum, error) {
+	for _, seg := range segs {
+		if seq == seg.cut {
+			return seg.base, nil
+		}
+		if seq > seg.upTo {
+			continue
+		}
+		var raw []byte
+		err := s.reads.QueryRowContext(ctx, "SELECT sum FROM events WHERE run = ? AND seq = ?", seg.key, seq).Scan(&raw)
+		if errors.Is(err, sql.ErrNoRows) || damaged(err) {
+			return store.Sum{}, &store.Damaged{Run: run, Seq: seq, LastGood: seq - 1, Why: "the event is missing"}
+		}
+		return sumOf(raw), s.fault("reading", err)
+	}
+	return store.Sum{}, nil
+}
+
+// chunk is how many events are read at once: no transaction stays open while
+// they are used.
+const chunk = 512
+
+// walk yields the rest of one segment.
+func (s *Store) walk(ctx context.Context, chain *store.Chain, seg segment, yield func(workflow.Event) error) error {
+	for chain.Seq < seg.upTo {
+		records, err := s.records(ctx, seg, chain.Seq)
+		if err != nil && !damaged(err) {
+			return s.fault("reading", err)
+		}
+		for _, r := range records {
+			if err := chain.Next(r); err != nil {
+				return err
+			}
+			e, err := r.Decode(chain.Run)
+			if err != nil {
+				return err
+			}
+			if err := yield(e); err != nil {
+				return err
+			}
+		}
+		switch {
+		case err != nil:
+			return chain.Damaged("the database page that holds it is damaged")
+		case len(records) == 0:
+			return chain.Damaged("the event is missing")
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// records returns the next records of a segment, with those that were good
+// before an error.
+func (s *Store) records(ctx context.Context, seg segment, after int64) (out []store.Record, err error) {
+	rows, err := s.reads.QueryContext(ctx, `SELECT seq, at, epoch, type, id, node, visit, attempt, invocation, data, sum
+		FROM events WHERE run = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?`, seg.key, after, seg.upTo, chunk)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var r store.Record
+		var at int64
+		var sum []byte
+		e := &r.Event
+		if err := rows.Scan(&e.Seq, &at, &e.Epoch, &r.Type, &e.ID, &e.Node, &e.Visit, &e.Attempt, &e.Invocation, &r.Data, &sum); err != nil {
+			return out, errors.Join(errRow, err)
+		}
+		e.At, r.Sum = workflow.Time(at), sumOf(sum)
+		out = append(out, r)
+	}
+	return out, rows.Err()
+}
+
+// errRow is a row whose columns have lost their types.
+var errRow = errors.New("a row cannot be read")
+
+// Snapshot returns the newest snapshot of the run or its parents. One that is
+// damaged is passed over: the history stands for it.
+func (s *Store) Snapshot(ctx context.Context, run workflow.RunID, upTo int64) (store.Snapshot, error) {
+	segs, err := s.segments(ctx, run)
+	if err != nil {
+		return store.Snapshot{}, err
+	}
+	if upTo == 0 {
+		upTo = segs[len(segs)-1].upTo
+	}
+	for _, seg := range slices.Backward(segs) {
+		for seq := min(upTo, seg.upTo); seq > seg.cut; {
+			var snap store.Snapshot
+			var sum []byte
+			err := s.reads.QueryRowContext(ctx, "SELECT seq, sum, state FROM snapshots WHERE run = ? AND seq <= ? ORDER BY seq DESC LIMIT 1",
+				seg.key, seq).Scan(&snap.Seq, &sum, &snap.State)
+			if errors.Is(err, sql.ErrNoRows) {
+				break
+			}
+			if err != nil && !damaged(err) {
+				return store.Snapshot{}, s.fault("reading", err)
+			}
+			if have := sha256.Sum256(snap.State); err == nil && bytes.Equal(have[:], sum) {
+				return snap, nil
+			}
+			s.log.Warn("passing over a damaged snapshot", "run", run, "seq", snap.Seq)
+			if err != nil {
+				break
+			}
+			seq = snap.Seq - 1
+		}
+	}
+	return store.Snapshot{}, nil
+}

@@ -1,0 +1,289 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+const (
+	maxBatch    = 512                   // jobs of one transaction
+	idlePages   = 500                   // WAL pages that are worth a checkpoint when nothing is to do
+	idleWait    = 20 * time.Millisecond // how long nothing must be to do
+	presizeWAL  = 1050 * 4120           // bytes: beyond the automatic checkpoint, so that the WAL never grows
+	maxTailsNow = 8192                  // runs whose last event is remembered
+)
+
+// job is work for the writing transaction. check reads and may refuse; then
+// nothing of the job has been written. An error of apply undoes the job.
+type job struct {
+	check func(*writer) error
+	apply func(*writer) error
+	err   error
+	done  chan error
+}
+
+// writer is the only goroutine that writes the database.
+type writer struct {
+	store *Store
+	gate  *gate
+	conn  *conn // nil after a failure, until the next batch
+	jobs  chan *job
+	done  chan struct{}
+
+	tails   map[string]*tail
+	version int64 // data_version for which tails hold
+	pages   int   // pages written to the WAL since the last checkpoint
+	sized   bool  // the WAL has its full size
+	wrote   bool
+}
+
+func newWriter(s *Store, g *gate, c *conn) *writer {
+	w := &writer{store: s, gate: g, conn: c, tails: make(map[string]*tail), version: -1,
+		jobs: make(chan *job, maxBatch), done: make(chan struct{})}
+	go w.loop()
+	return w
+}
+
+// do hands a job over and waits for its end. Once it is handed over, the end of
+// ctx does not matter any more: the answer is definite.
+func (s *Store) do(ctx context.Context, check, apply func(*writer) error) error {
+	j := &job{check: check, apply: apply, done: make(chan error, 1)}
+	if err := s.enqueue(ctx, j); err != nil {
+		return err
+	}
+	return <-j.done
+}
+
+func (s *Store) enqueue(ctx context.Context, j *job) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return errClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case s.write.jobs <- j:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// loop writes batches until the queue is closed. A batch closes when the queue
+// is empty: what comes while it syncs is the next one.
+func (w *writer) loop() {
+	defer close(w.done)
+	batch := make([]*job, 0, maxBatch)
+	for {
+		j, ok := w.next()
+		if !ok {
+			return
+		}
+		batch = append(batch[:0], j)
+	fill:
+		for len(batch) < maxBatch {
+			select {
+			case j, ok := <-w.jobs:
+				if !ok {
+					break fill
+				}
+				batch = append(batch, j)
+			default:
+				break fill
+			}
+		}
+		w.write(batch)
+	}
+}
+
+// next waits for a job, and checkpoints when there is none for a while.
+func (w *writer) next() (*job, bool) {
+	if w.pages > idlePages {
+		t := time.NewTimer(idleWait)
+		defer t.Stop()
+		select {
+		case j, ok := <-w.jobs:
+			return j, ok
+		case <-t.C:
+			w.checkpoint()
+		}
+	}
+	j, ok := <-w.jobs
+	return j, ok
+}
+
+// write answers every job of a batch. When the batch fails as a whole, each job
+// gets a transaction of its own, so that it fails for its own reasons only.
+func (w *writer) write(batch []*job) {
+	err := w.transact(batch)
+	switch {
+	case err == nil:
+	case len(batch) == 1 || hopeless(err):
+		for _, j := range batch {
+			j.err = err
+		}
+	default:
+		for i := range batch {
+			if err := w.transact(batch[i : i+1]); err != nil {
+				batch[i].err = err
+			}
+		}
+	}
+	for i, j := range batch {
+		j.done <- w.store.fault("writing", j.err)
+		batch[i] = nil
+	}
+}
+
+// transact runs the jobs in one transaction. Its error means that nothing was
+// written; without one, a job that was refused has its err set.
+func (w *writer) transact(batch []*job) error {
+	if err := w.gate.lock(); err != nil {
+		return err
+	}
+	defer w.gate.unlock()
+	if err := w.begin(); err != nil {
+		return w.undo(err)
+	}
+	wrote := false
+	for _, j := range batch {
+		if j.err = j.check(w); j.err != nil {
+			continue
+		}
+		wrote = true
+		if err := j.apply(w); err != nil {
+			return w.undo(err)
+		}
+	}
+	if err := w.conn.exec("COMMIT"); err != nil {
+		return w.undo(err)
+	}
+	if wrote {
+		w.wrote = true
+		w.count()
+	}
+	return nil
+}
+
+// begin opens the transaction. When another process has written since the last
+// one, what is remembered of the runs is forgotten.
+func (w *writer) begin() error {
+	if w.conn == nil {
+		c, err := w.store.connect(context.Background())
+		if err != nil {
+			return err
+		}
+		w.conn, w.version, w.sized = c, -1, false
+	}
+	if !w.sized {
+		if err := w.presize(); err != nil {
+			return err
+		}
+	}
+	if err := w.conn.exec("BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	row, err := w.conn.row("PRAGMA data_version")
+	if err != nil {
+		return err
+	}
+	if v, ok := row[0].(int64); !ok || v != w.version || len(w.tails) > maxTailsNow {
+		clear(w.tails)
+		w.version = v
+	}
+	return nil
+}
+
+// undo ends a failed transaction. After an error of the disk the connection is
+// opened afresh.
+func (w *writer) undo(err error) error {
+	clear(w.tails)
+	if w.conn == nil {
+		return err
+	}
+	back := w.conn.rollback()
+	if p := primary(err); back != nil || p == sqlite3.SQLITE_IOERR || p == sqlite3.SQLITE_CORRUPT || p == sqlite3.SQLITE_NOTADB {
+		if e := w.conn.close(); e != nil {
+			w.store.log.Warn("closing the writing connection", "err", e)
+		}
+		w.conn = nil
+	}
+	return err
+}
+
+// presize gives the WAL its full size once: overwriting a file syncs several
+// times faster than growing it.
+func (w *writer) presize() error {
+	if fc, ok := w.conn.raw.(sqlite.FileControl); ok {
+		if _, err := fc.FileControlPersistWAL("main", 1); err != nil {
+			return err
+		}
+	}
+	// A read makes the WAL file exist.
+	if _, err := w.conn.row("SELECT count(*) FROM sqlite_schema"); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(w.store.path(databaseName+"-wal"), os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	if err := extend(f); err != nil {
+		w.store.log.Warn("giving the write-ahead log its size", "err", err)
+	}
+	w.sized = true
+	return f.Close()
+}
+
+func extend(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil || info.Size() >= presizeWAL {
+		return err
+	}
+	zero := make([]byte, 256<<10)
+	for at := info.Size(); at < presizeWAL; at += int64(len(zero)) {
+		if _, err := f.WriteAt(zero, at); err != nil {
+			return errors.Join(err, f.Truncate(info.Size()))
+		}
+	}
+	return f.Sync()
+}
+
+// count adds the pages of the last commit.
+func (w *writer) count() {
+	st, ok := w.conn.raw.(sqlite.DBStatus)
+	if !ok {
+		return
+	}
+	n, _, err := st.Status(sqlite.DBStatusCacheWrite, true)
+	if err != nil {
+		w.store.log.Warn("counting written pages", "err", err)
+		return
+	}
+	w.pages = (w.pages + n) % 1000 // the automatic checkpoint
+}
+
+// checkpoint copies the WAL into the database, so that it starts over.
+func (w *writer) checkpoint() {
+	w.pages = 0
+	if w.conn == nil {
+		return
+	}
+	if _, err := w.conn.row("PRAGMA wal_checkpoint(PASSIVE)"); err != nil {
+		w.store.log.Warn("checkpointing", "err", err)
+	}
+}
+
+// close ends the connection after the loop has ended.
+func (w *writer) close() error {
+	if w.conn == nil {
+		return w.gate.close()
+	}
+	return errors.Join(w.conn.close(), w.gate.close())
+}
