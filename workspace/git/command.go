@@ -1,0 +1,70 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// ErrNoRepository says that a path lies in no git work tree.
+var ErrNoRepository = errors.New("not in a git work tree")
+
+// ErrNoGit says that the git program is missing.
+var ErrNoGit = errors.New("git is not installed: install it or fix PATH")
+
+// overrides neutralise settings that would change an answer or start a program.
+// The rest of the person's configuration stays, above all safe.directory.
+var overrides = []string{
+	"-c", "core.excludesFile=" + os.DevNull,
+	"-c", "core.fsmonitor=false",
+	"-c", "submodule.recurse=false",
+}
+
+// environment is that of this process without what redirects git.
+func environment() []string {
+	env := []string{"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C"}
+	for _, entry := range os.Environ() {
+		if !strings.HasPrefix(entry, "GIT_") && !strings.HasPrefix(entry, "LC_ALL=") {
+			env = append(env, entry)
+		}
+	}
+	return env
+}
+
+// output runs git in dir and returns its standard output. With a ceiling, no
+// repository is looked for in that directory or above it.
+func output(ctx context.Context, dir, ceiling string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "git", append(overrides[:len(overrides):len(overrides)], args...)...)
+	cmd.Dir, cmd.Env = dir, append(environment(), "GIT_CEILING_DIRECTORIES="+ceiling)
+	cmd.WaitDelay = time.Second
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	switch {
+	case err == nil:
+		return out, nil
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("running git %s in %s: %w", args[0], dir, ctx.Err())
+	case errors.Is(err, exec.ErrNotFound):
+		return nil, ErrNoGit
+	}
+	said := strings.TrimSpace(stderr.String())
+	if strings.Contains(said, "not a git repository") || strings.Contains(said, "must be run in a work tree") {
+		return nil, fmt.Errorf("%s: %w", dir, ErrNoRepository)
+	}
+	if said != "" {
+		err = fmt.Errorf("%w: %s", err, said)
+	}
+	return nil, fmt.Errorf("running git %s in %s: %w", args[0], dir, err)
+}
+
+// line runs git and returns its output without the final newline.
+func line(ctx context.Context, dir string, args ...string) (string, error) {
+	out, err := output(ctx, dir, "", args...)
+	return strings.TrimRight(string(out), "\r\n"), err
+}

@@ -1,0 +1,121 @@
+package git_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/tenonrun/tenon/workspace"
+	"github.com/tenonrun/tenon/workspace/git"
+)
+
+func TestMain(m *testing.M) {
+	// A hostile surrounding: none of it may change an answer.
+	dir, err := os.MkdirTemp("", "git-test")
+	if err != nil {
+		panic(err)
+	}
+	config := filepath.Join(dir, "config")
+	text := "[core]\n\texcludesFile = " + filepath.Join(dir, "ignore") + "\n[protocol \"file\"]\n\tallow = always\n" +
+		"[user]\n\tname = T\n\temail = t@example.org\n[init]\n\tdefaultBranch = main\n[submodule]\n\trecurse = true\n"
+	for name, content := range map[string]string{config: text, filepath.Join(dir, "ignore"): "*.txt\n"} {
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			panic(err)
+		}
+	}
+	os.Setenv("HOME", dir)
+	os.Setenv("XDG_CONFIG_HOME", dir)
+	if err := os.Rename(config, filepath.Join(dir, ".gitconfig")); err != nil {
+		panic(err)
+	}
+	os.Setenv("GIT_DIR", filepath.Join(dir, "elsewhere"))
+	os.Setenv("GIT_WORK_TREE", dir)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		os.RemoveAll(dir)
+		os.Exit(code)
+	}))
+}
+
+// work is a directory that a test writes to.
+type work struct {
+	t   *testing.T
+	dir string
+}
+
+// plain returns an empty directory, repo one with git in it.
+func plain(t *testing.T) work { return work{t, t.TempDir()} }
+
+func repo(t *testing.T) work {
+	w := plain(t)
+	w.git("init", "-q")
+	return w
+}
+
+func (w work) path(name string) string { return filepath.Join(w.dir, filepath.FromSlash(name)) }
+
+func (w work) in(name string) work { return work{w.t, w.path(name)} }
+
+func (w work) write(name, content string) {
+	w.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(w.path(name)), 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(w.path(name), []byte(content), 0o644); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w work) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w work) git(args ...string) string {
+	w.t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir = w.dir
+	for _, entry := range os.Environ() {
+		if !strings.HasPrefix(entry, "GIT_") {
+			cmd.Env = append(cmd.Env, entry)
+		}
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		w.t.Fatalf("git %v: %v: %s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func (w work) commit() {
+	w.t.Helper()
+	w.git("add", "-A", "-f")
+	w.git("commit", "-q", "-m", "x", "--allow-empty")
+}
+
+// digest is that of one repository with the id "repo".
+func (w work) digest(exclude ...git.Exclude) string {
+	w.t.Helper()
+	return digest(w.t, git.Config{Repositories: []workspace.Repository{{ID: "repo", Path: w.dir}}, Exclude: exclude})
+}
+
+func digest(t *testing.T, c git.Config) string {
+	t.Helper()
+	k, err := git.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := k.Digest(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(d) != 3+64 || !strings.HasPrefix(d, "c1:") {
+		t.Fatalf("digest %q has not the format of a candidate", d)
+	}
+	return d
+}
