@@ -1,0 +1,3 @@
+package load
+
+func (c *checker) checkNames() {}
