@@ -128,6 +128,10 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !ok {
 		return nil, errors.New("sending a request: it belongs to no exchange")
 	}
+	if err := x.ctx.Err(); err != nil {
+		x.failure = &SendError{Err: err}
+		return nil, x.failure
+	}
 	if x.used.Swap(true) {
 		return nil, errors.New("sending a request: the exchange already has one")
 	}
