@@ -62,7 +62,9 @@ func (s *Store) Post(_ context.Context, c store.Control) error {
 	if waiting >= store.MaxInbox {
 		return store.InboxFull(c.Run)
 	}
-	c.Data = slices.Clone(c.Data)
+	if c.Data = slices.Clone(c.Data); len(c.Data) == 0 {
+		c.Data = nil
+	}
 	s.inbox[c.Run] = append(s.inbox[c.Run], message{Control: c})
 	return nil
 }
