@@ -247,8 +247,14 @@ func list(names []string, most int) string {
 	return strings.Join(names, ", ")
 }
 
+// maxNames bounds the search for the name that was meant.
+const maxNames = 5000
+
 // didYouMean is the hint for a name that is not there.
 func didYouMean(name string, names []string) string {
+	if len(names) > maxNames {
+		return ""
+	}
 	if near := text.Nearest(name, names); near != "" && near != name {
 		return fmt.Sprintf("did you mean %q?", near)
 	}

@@ -10,8 +10,9 @@ import (
 	"github.com/tenonrun/tenon/workflow"
 )
 
-// maxIssues bounds the work on a document that is wrong everywhere.
-const maxIssues = 500
+// maxIssues bounds the work on a document that is wrong everywhere: so many
+// errors are told, and so many warnings.
+const maxIssues = 200
 
 // checker gathers what is wrong with one document.
 type checker struct {
@@ -245,6 +246,11 @@ func (c *checker) checkVerified() {
 	}
 }
 
+// full reports that whatever else is wrong would not be told.
+func (c *checker) full() bool {
+	return len(c.issues) >= maxIssues || c.level < 2 && len(c.warnings) >= maxIssues
+}
+
 // fail reports an error about the value at a pointer.
 func (c *checker) fail(code workflow.Code, pointer, message, hint string) {
 	c.add(&c.issues, code, pointer, message, hint, false)
@@ -274,13 +280,31 @@ func (c *checker) add(to *[]Issue, code workflow.Code, pointer, message, hint st
 	if len(*to) >= maxIssues || c.doc == nil {
 		return
 	}
-	locate := c.doc.Locate
+	find := c.doc.At
 	if key {
-		locate = c.doc.LocateKey
+		find = c.doc.KeyAt
 	}
-	i := fromSource(locate(source.Error{Pointer: pointer, Message: message, Hint: hint}))
-	i.Code = code
-	*to = append(*to, i)
+	at, _ := find(pointer)
+	*to = append(*to, Issue{
+		Code: code, File: at.File, Line: at.Line, Column: at.Column, Pointer: pointer, Message: message, Hint: hint, key: key,
+	})
+}
+
+// maxExcerpts is the number of issues that are shown with their line.
+const maxExcerpts = 20
+
+// finish sorts issues and gives the first of them their excerpts.
+func (c *checker) finish(is []Issue) []Issue {
+	is = sorted(is)
+	for n := range is[:min(len(is), maxExcerpts)] {
+		e := source.Error{Pointer: is[n].Pointer}
+		if is[n].key {
+			is[n].Excerpt = c.doc.LocateKey(e).Excerpt
+		} else {
+			is[n].Excerpt = c.doc.Locate(e).Excerpt
+		}
+	}
+	return is
 }
 
 func orElse(hint, other string) string {

@@ -18,7 +18,8 @@ type Issue struct {
 	Pointer string        `json:"path"`             // JSON pointer
 	Message string        `json:"message"`
 	Hint    string        `json:"hint,omitempty"` // what to do next
-	Excerpt string        `json:"-"`              // the line and a caret below the place
+	Excerpt string        `json:"-"`              // the line and a caret below the place; of the first issues only
+	key     bool          // the place is that of the key
 }
 
 // String returns "file:line:column: message (code) – hint".

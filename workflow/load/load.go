@@ -68,7 +68,7 @@ func Load(name string, data []byte, cfg Config) (*Workflow, error) {
 	c.check()
 	document, digest := c.identity()
 	if len(c.issues) > 0 {
-		return nil, Issues(sorted(c.issues))
+		return nil, Issues(c.finish(c.issues))
 	}
 	def, err := Decode(document)
 	if err != nil {
@@ -77,7 +77,7 @@ func Load(name string, data []byte, cfg Config) (*Workflow, error) {
 	def.Version, _ = str(c.fields["version"])
 	w := &Workflow{
 		Definition: def, Document: document, Digest: digest, Source: doc,
-		Warnings: sorted(c.warnings), Children: c.children, Nodes: c.nodes(),
+		Warnings: c.finish(c.warnings), Children: c.children, Nodes: c.nodes(),
 	}
 	return w, nil
 }
