@@ -1,0 +1,55 @@
+package turn
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/tenonrun/tenon/internal/canon"
+	"github.com/tenonrun/tenon/provider"
+	"github.com/tenonrun/tenon/workflow"
+)
+
+// measure returns the digest of what a request asks, without labels and limits,
+// and the bytes that are sent.
+func measure(r provider.Request) (workflow.Digest, int, error) {
+	r.Metadata, r.MaxOutputTokens = nil, 0
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return "", 0, fmt.Errorf("measuring a request: %w", err)
+	}
+	size := len(r.System) + len(r.Schema)
+	for _, m := range r.Messages {
+		for _, p := range m.Parts {
+			size += len(p.Text) + len(p.State)
+		}
+	}
+	return workflow.Digest(canon.Sum(raw)), size, nil
+}
+
+func usageOf(u provider.Usage) workflow.Usage {
+	return workflow.Usage{
+		Input: u.Input, Cached: u.Cached, CacheWrite: u.CacheWrite,
+		Output: u.Output, Reasoning: u.Reasoning, CostUSD: u.CostUSD,
+	}
+}
+
+// sum adds the usage of a round to that of the rounds before it. A number that
+// is unknown in one round is unknown in the sum.
+func sum(total, next workflow.Usage, round int) workflow.Usage {
+	if round == 1 {
+		return next
+	}
+	return workflow.Usage{
+		Input: plus(total.Input, next.Input), Cached: plus(total.Cached, next.Cached),
+		CacheWrite: plus(total.CacheWrite, next.CacheWrite), Output: plus(total.Output, next.Output),
+		Reasoning: plus(total.Reasoning, next.Reasoning), CostUSD: plus(total.CostUSD, next.CostUSD),
+	}
+}
+
+func plus[N int64 | float64](a, b *N) *N {
+	if a == nil || b == nil {
+		return nil
+	}
+	n := *a + *b
+	return &n
+}
