@@ -1,11 +1,8 @@
 package params
 
 import (
-	"fmt"
-	"regexp"
-	"regexp/syntax"
-
 	"github.com/tenonrun/tenon/workflow"
+	"github.com/tenonrun/tenon/workflow/expr"
 )
 
 // Capture takes a variable out of a text: the first match of Pattern, or the
@@ -16,29 +13,10 @@ type Capture struct {
 	Group   *int   `json:"group"`
 }
 
-// Check reports what is wrong with the pattern. Only patterns that can be
-// matched in linear time are understood: no look-around, no back references.
+// Check reports what is wrong with the pattern.
 func (c Capture) Check() error {
-	if _, err := syntax.Parse(c.Pattern, syntax.Perl); err != nil {
-		return fmt.Errorf("the pattern of %s is not understood: %w", c.Name, err)
-	}
-	return nil
-}
-
-func (c Capture) find(text string) (string, bool, error) {
-	re, err := regexp.Compile(c.Pattern)
-	if err != nil {
-		return "", false, workflow.Errorf(workflow.CodeInvalidExpression, "matching the pattern of %s: %w", c.Name, err)
-	}
-	group := 1
-	if c.Group != nil {
-		group = *c.Group
-	}
-	at := re.FindStringSubmatchIndex(text)
-	if 2*group >= len(at) || at[2*group] < 0 {
-		return "", false, nil
-	}
-	return text[at[2*group]:at[2*group+1]], true, nil
+	_, err := expr.CompileCapture(c.Pattern, c.Group)
+	return err
 }
 
 // CaptureAll returns the variables that are found in text. A pattern that does
@@ -46,11 +24,11 @@ func (c Capture) find(text string) (string, bool, error) {
 func CaptureAll(captures []Capture, text string) (map[string]string, error) {
 	vars := map[string]string{}
 	for _, c := range captures {
-		value, ok, err := c.find(text)
+		capture, err := expr.CompileCapture(c.Pattern, c.Group)
 		if err != nil {
-			return nil, err
+			return nil, workflow.Errorf(workflow.CodeInvalidExpression, "capturing %s: %w", c.Name, err)
 		}
-		if ok {
+		if value, ok := capture.Find(text); ok {
 			vars[c.Name] = value
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/tenonrun/tenon/executor"
 	"github.com/tenonrun/tenon/piece"
 	"github.com/tenonrun/tenon/workflow"
+	"github.com/tenonrun/tenon/workflow/expr"
 )
 
 // Context is a piece.Context and piece.Candidater in memory. Its fields may be
@@ -43,15 +44,8 @@ func (c *Context) Frame() piece.Frame { return c.F }
 // Lookup walks State.
 func (c *Context) Lookup(_ context.Context, root string, path ...string) (any, bool, error) {
 	value, ok := c.State[root]
-	for _, name := range path {
-		if !ok {
-			return nil, false, nil
-		}
-		members, isMap := value.(map[string]any)
-		if !isMap {
-			return nil, false, nil
-		}
-		value, ok = members[name]
+	if ok {
+		value, ok = expr.Walk(value, path)
 	}
 	return value, ok, nil
 }
