@@ -265,7 +265,9 @@ type TimerFired struct{}
 
 // ChildStarted records the run that a visit started.
 type ChildStarted struct {
-	Run RunID `json:"run"`
+	Run    RunID  `json:"run"`
+	Ref    string `json:"ref"` // name under which RunStarted.Children pins its document
+	Inputs Value  `json:"inputs,omitzero"`
 }
 
 // ChildEnded is the end of a child run.

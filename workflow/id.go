@@ -1,7 +1,7 @@
 package workflow
 
-// RunID names one execution. It is unique in the project, sorts by the time of
-// its start and is made by internal/ident.
+// RunID names one execution. It is unique in the project and is made by
+// internal/ident.
 type RunID string
 
 // VisitID names one arrival at a node. It is structural: the path of bodies

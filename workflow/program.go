@@ -175,3 +175,11 @@ func (c CancelChild) CommandID() string { return string(c.Visit) }
 
 // CommandID is "end".
 func (c Complete) CommandID() string { return "end" }
+
+// Reporter is a Program that can tell how far it is.
+type Reporter interface {
+	// Outputs are those of the root, by node.
+	Outputs() map[string]Value
+	// Failures are the newest ones, oldest first.
+	Failures() []Failure
+}

@@ -291,7 +291,7 @@ func (c *checker) add(to *[]Issue, code workflow.Code, pointer, message, hint st
 }
 
 // maxExcerpts is the number of issues that are shown with their line.
-const maxExcerpts = 20
+const maxExcerpts = 10
 
 // finish sorts issues and gives the first of them their excerpts.
 func (c *checker) finish(is []Issue) []Issue {

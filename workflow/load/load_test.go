@@ -10,6 +10,8 @@ import (
 
 	"github.com/tenonrun/tenon/executor"
 	"github.com/tenonrun/tenon/piece"
+	"github.com/tenonrun/tenon/piece/control"
+	"github.com/tenonrun/tenon/piece/shell"
 	"github.com/tenonrun/tenon/workflow"
 	"github.com/tenonrun/tenon/workflow/load"
 )
@@ -29,16 +31,17 @@ func registry(t testing.TB) *piece.Registry {
 	t.Helper()
 	w, r := workflow.EffectWrite, workflow.EffectRead
 	r3 := []string{"pass", "fail", "failed"}
-	pieces := append(stubControl(),
+	pieces := append(control.Pieces(),
 		open("prompt", piece.Traits{Outcomes: []string{"next", "blocked", "failed"}, Effect: w, AI: true}),
 		open("decider", piece.Traits{Outcomes: []string{"continue", "stop", "failed"}, Effect: r, AI: true}),
 		open("verify", piece.Traits{Outcomes: r3, Effect: w}),
-		open("shell", piece.Traits{Outcomes: []string{"ok", "fail", "failed"}, Effect: w}),
+		open("broken", piece.Traits{Outcomes: []string{"a", "a"}}),
 		open("openspec-validate", piece.Traits{Outcomes: r3, Effect: r}),
 		open("openspec-archive", piece.Traits{Outcomes: []string{"next", "failed"}, Effect: w}),
 		open("implementation", piece.Traits{Outcomes: []string{"next", "rejected", "failed"}, Effect: w, AI: true}),
 		open("implementation-step", piece.Traits{Outcomes: []string{"next", "failed"}, Effect: w, AI: true}),
 	)
+	pieces = append(pieces, shell.Pieces(shell.Config{})...)
 	reg, err := piece.NewRegistry(pieces...)
 	if err != nil {
 		t.Fatal(err)
@@ -107,14 +110,4 @@ func TestLargeDocument(t *testing.T) {
 func itoa(n int) string {
 	raw, _ := json.Marshal(n)
 	return string(raw)
-}
-
-func stubControl() []piece.Piece {
-	return []piece.Piece{
-		open("condition", piece.Traits{Outcomes: []string{"true", "false"}}),
-		open("assign", piece.Traits{Outcomes: []string{"next", "failed"}}),
-		open("end", piece.Traits{}), open("component", piece.Traits{}),
-		open("map", piece.Traits{Outcomes: []string{"next"}}), open("join", piece.Traits{Outcomes: []string{"next", "fail"}}),
-		open("question", piece.Traits{Outcomes: []string{"next"}}),
-	}
 }

@@ -1,0 +1,318 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+
+	"github.com/tenonrun/tenon/admission"
+	"github.com/tenonrun/tenon/executor"
+	"github.com/tenonrun/tenon/internal/ident"
+	"github.com/tenonrun/tenon/piece"
+	"github.com/tenonrun/tenon/workflow"
+)
+
+// attempt is a piece at work in a goroutine of its own.
+type attempt struct {
+	r      *run
+	frame  piece.Frame
+	cmd    workflow.StartVisit
+	number int
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	paused bool // it asked: its end is no result
+	again  *admission.Verdict
+}
+
+// begin starts the attempt of an admitted visit.
+func (r *run) begin(ctx context.Context, v admission.Verdict) {
+	if old := r.live[v.Command.Visit]; old != nil { // it asked, and the answer was there before it had left
+		old.again = &v
+		return
+	}
+	a := &attempt{r: r, cmd: v.Command, number: v.Attempt}
+	a.ctx, a.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	start := &r.start
+	a.frame = piece.Frame{
+		Run: r.id, Visit: v.Command.Visit, Node: v.Command.Node, Number: v.Command.Number, Scope: v.Command.Scope,
+		Attempt: v.Attempt, Kind: v.Command.Kind, Level: start.Level, Params: v.Command.Params,
+		Context: v.Command.Context, Steering: slices.Clone(r.memory.Steering[v.Command.Visit]),
+		Repositories: start.Options.Repositories, Roles: start.Options.Roles, Policies: start.Options.Policies,
+		Launch: start.Launch, Checks: start.Options.Checks, Timeouts: start.Options.Timeouts, Now: r.last,
+		Traits: piece.Traits{Effect: v.Command.Effect, AI: v.Command.AI, Provider: v.Command.Provider},
+	}
+	r.live[v.Command.Visit] = a
+	r.e.wg.Add(1)
+	go func() {
+		defer r.e.wg.Done()
+		res, err := a.work()
+		a.cancel(nil)
+		r.inbox <- &done{visit: a.cmd.Visit, result: res, err: err}
+	}()
+}
+
+// work runs the piece; a panic is an error with a stack.
+func (a *attempt) work() (res workflow.Settled, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = workflow.Errorf(workflow.CodePanic, "piece %s panicked at %s: %v\n%s", a.cmd.Kind, a.cmd.Node, p, debug.Stack())
+		}
+	}()
+	p, ok := a.r.e.cfg.Pieces.Get(a.cmd.Kind)
+	if !ok || p.Run == nil {
+		return res, workflow.Errorf(workflow.CodePieceNotAvailable, "kind %s cannot run in this program: %s", a.cmd.Kind, p.Missing)
+	}
+	res, err = p.Run(a.ctx, a)
+	if err == nil && a.r.hashes && a.cmd.Effect == workflow.EffectWrite {
+		res.Candidate, err = a.Candidate(a.ctx)
+	}
+	return res, err
+}
+
+// Frame implements piece.Context.
+func (a *attempt) Frame() piece.Frame { return a.frame }
+
+// Load implements piece.Context.
+func (a *attempt) Load(v workflow.Value) (json.RawMessage, error) { return v.Load(a.r.values) }
+
+// Progress implements piece.Context and executor.Host.
+func (a *attempt) Progress(p executor.Progress) {
+	p.Text = a.r.e.cfg.Redact.Redact(p.Text)
+	a.r.e.cfg.Observe(Notice{Run: a.r.id, Visit: a.cmd.Visit, Node: a.cmd.Node, Progress: &p})
+}
+
+// Candidate implements piece.Candidater.
+func (a *attempt) Candidate(ctx context.Context) (string, error) {
+	hash := a.r.e.cfg.Candidate
+	if hash == nil {
+		return "", workflow.Errorf(workflow.CodeInternal, "hashing the work tree: this engine has none")
+	}
+	return hash(ctx, a.frame.Repositories)
+}
+
+// Turn implements piece.Context.
+func (a *attempt) Turn(ctx context.Context, t executor.Turn) (executor.Reply, error) {
+	if a.r.e.cfg.Executor == nil {
+		return executor.Reply{}, workflow.Errorf(workflow.CodeProviderNotFound, "provider %q: no providers are configured", t.Provider)
+	}
+	ex, err := a.r.e.cfg.Executor(t.Provider)
+	if err != nil {
+		return executor.Reply{}, err
+	}
+	if t.Node == "" {
+		t.Node = a.frame.Node
+	}
+	return ex.Execute(ctx, t, a)
+}
+
+// send gives a message to the loop.
+func (a *attempt) send(m message) error {
+	select {
+	case a.r.inbox <- m:
+		return nil
+	case <-a.r.dead:
+		return workflow.Errorf(workflow.CodeInterrupted, "run %s is no longer driven by this process", a.r.id)
+	}
+}
+
+type found struct {
+	value any
+	ok    bool
+	err   error
+}
+
+type lookup struct {
+	visit workflow.VisitID
+	root  string
+	path  []string
+	reply chan found
+}
+
+func (m *lookup) handle(r *run) error {
+	reader, ok := r.prog.(workflow.Reader)
+	if !ok {
+		m.reply <- found{}
+		return nil
+	}
+	var f found
+	f.value, f.ok, f.err = reader.Lookup(m.visit, m.root, m.path)
+	m.reply <- f
+	return nil
+}
+
+// Lookup implements piece.Context.
+func (a *attempt) Lookup(_ context.Context, root string, path ...string) (any, bool, error) {
+	m := &lookup{visit: a.cmd.Visit, root: root, path: path, reply: make(chan found, 1)}
+	if err := a.send(m); err != nil {
+		return nil, false, err
+	}
+	f := <-m.reply
+	return f.value, f.ok, f.err
+}
+
+type note struct {
+	about ref
+	p     *workflow.Progress
+	reply chan error
+}
+
+func (m *note) handle(r *run) error {
+	if err := r.record(m.about, m.p); err != nil {
+		return err
+	}
+	r.after = append(r.after, func() { m.reply <- nil })
+	return nil
+}
+
+// Note implements piece.Context.
+func (a *attempt) Note(_ context.Context, kind, text string) error {
+	m := &note{about: refOf(a.cmd, a.number), p: &workflow.Progress{Kind: kind, Message: text}, reply: make(chan error, 1)}
+	if err := a.send(m); err != nil {
+		return err
+	}
+	select {
+	case err := <-m.reply:
+		return err
+	case <-a.r.dead:
+		return workflow.Errorf(workflow.CodeInterrupted, "run %s is no longer driven by this process", a.r.id)
+	}
+}
+
+type answered struct {
+	answer workflow.Answer
+	err    error
+}
+
+type ask struct {
+	a     *attempt
+	ask   piece.Ask
+	reply chan answered
+}
+
+// Ask implements piece.Context.
+func (a *attempt) Ask(_ context.Context, q piece.Ask) (workflow.Answer, error) {
+	m := &ask{a: a, ask: q, reply: make(chan answered, 1)}
+	if err := a.send(m); err != nil {
+		return workflow.Answer{}, err
+	}
+	select {
+	case got := <-m.reply:
+		return got.answer, got.err
+	case <-a.r.dead:
+		return workflow.Answer{}, workflow.Errorf(workflow.CodeInterrupted, "run %s is no longer driven by this process", a.r.id)
+	}
+}
+
+func (m *ask) handle(r *run) error {
+	v := m.a.cmd.Visit
+	for _, q := range r.memory.Asked[v] {
+		if q.Round != m.ask.Round {
+			continue
+		}
+		if q.Answer == nil {
+			m.a.paused = true
+			m.reply <- answered{err: piece.ErrPaused}
+			return nil
+		}
+		ans := *q.Answer
+		ans.Question, ans.Bound = q.ID, q.Bound
+		m.reply <- answered{answer: ans}
+		return nil
+	}
+	now := r.e.now()
+	q := workflow.Question{
+		ID:  ident.Derive("q", string(r.id), string(v), fmt.Sprint(m.ask.Round)),
+		Run: r.id, Visit: v, Node: m.a.cmd.Node, Kind: m.ask.Kind, Text: m.ask.Text, Schema: m.ask.Schema,
+		Options: m.ask.Options, Bound: m.ask.Bound, Round: m.ask.Round, Asked: now,
+	}
+	if m.ask.Timeout > 0 {
+		q.Deadline = now + m.ask.Timeout
+	}
+	m.a.paused = true
+	r.dirty = true
+	if err := r.record(refOf(m.a.cmd, m.a.number), &workflow.QuestionOpened{Question: q}); err != nil {
+		return err
+	}
+	r.after = append(r.after, func() { m.reply <- answered{err: piece.ErrPaused} })
+	return nil
+}
+
+// done is the end of an attempt.
+type done struct {
+	visit  workflow.VisitID
+	result workflow.Settled
+	err    error
+}
+
+func (m *done) handle(r *run) error {
+	a := r.live[m.visit]
+	delete(r.live, m.visit)
+	r.wakeHeld()
+	if a.paused && (errors.Is(m.err, piece.ErrPaused) || a.again != nil) {
+		if a.again != nil {
+			r.starts = append(r.starts, *a.again)
+		}
+		return nil
+	}
+	about := refOf(a.cmd, a.number)
+	if cause := context.Cause(a.ctx); cause != nil && m.err != nil && !errors.Is(cause, context.Canceled) {
+		return r.record(about, r.lostTo(a, cause))
+	}
+	if m.err != nil {
+		return r.failed(a, about, m.err)
+	}
+	return r.succeeded(a, about, m.result)
+}
+
+// lostTo is the loss of an attempt that the driver itself ended.
+func (r *run) lostTo(a *attempt, cause error) *workflow.Lost {
+	return &workflow.Lost{
+		Code: workflow.CodeOf(cause), Message: cause.Error(),
+		Uncertain: a.cmd.Effect == workflow.EffectWrite && a.cmd.Uncertain,
+	}
+}
+
+// failed settles, repeats, or parks an attempt that gave an error.
+func (r *run) failed(a *attempt, about ref, err error) error {
+	code := workflow.CodeOf(err)
+	if l := parked(code, err); l != nil {
+		r.dirty = true
+		return r.record(about, l)
+	}
+	if after, ok := r.gate.Retry(a.cmd.Visit, code, r.e.now()); ok {
+		return r.record(about, &workflow.Retrying{Code: code, Message: err.Error(), After: after})
+	}
+	res := workflow.Settled{Status: workflow.VisitFailed, Error: &workflow.Failure{Code: code, Message: err.Error(), Node: a.cmd.Node}}
+	if slices.Contains(r.outcomes(a), "failed") {
+		res.Outcome = "failed"
+	}
+	return r.record(about, &res)
+}
+
+func (r *run) succeeded(a *attempt, about ref, res workflow.Settled) error {
+	if res.Error != nil {
+		res.Error.Node = a.cmd.Node
+		if res.Status == workflow.VisitFailed {
+			if after, ok := r.gate.Retry(a.cmd.Visit, res.Error.Code, r.e.now()); ok {
+				return r.record(about, &workflow.Retrying{Code: res.Error.Code, Message: res.Error.Message, After: after})
+			}
+		}
+	}
+	if all := r.outcomes(a); res.Status != workflow.VisitFailed && !slices.Contains(all, res.Outcome) && len(all) > 0 {
+		return r.failed(a, about, workflow.Errorf(workflow.CodeInvalidOutcome, "piece %s gave the outcome %q, which it does not declare", a.cmd.Kind, res.Outcome))
+	}
+	return r.record(about, &res)
+}
+
+// outcomes returns what the piece declares for its params.
+func (r *run) outcomes(a *attempt) []string {
+	p, ok := r.e.cfg.Pieces.Get(a.cmd.Kind)
+	if !ok {
+		return nil
+	}
+	t, _ := p.Describe(a.cmd.Params, piece.Env{Level: r.start.Level, Structural: true, Roles: r.start.Options.Roles})
+	return t.Outcomes
+}

@@ -1,0 +1,175 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/tenonrun/tenon/internal/ident"
+	"github.com/tenonrun/tenon/store"
+	"github.com/tenonrun/tenon/workflow"
+)
+
+// maxDepth is how deep child runs may be nested.
+const maxDepth = 8
+
+// kid is a child run of this run.
+type kid struct {
+	run    workflow.RunID
+	visit  workflow.VisitID
+	ref    string
+	inputs workflow.Value
+	due    bool // to be driven after the next append
+	active bool
+	rest   *Result // where it rests, when it is not active
+	err    error
+}
+
+func (r *run) startChild(c workflow.StartChild) error {
+	id := workflow.RunID(ident.Derive("r", string(r.id), string(c.Visit)))
+	r.kids[c.Visit] = &kid{run: id, visit: c.Visit, ref: c.Ref, inputs: c.Inputs, due: true}
+	return r.record(r.visitRef(c.Visit), &workflow.ChildStarted{Run: id, Ref: c.Ref, Inputs: c.Inputs})
+}
+
+// startKids drives the children that are due.
+func (r *run) startKids(ctx context.Context) error {
+	for _, k := range r.kids {
+		if !k.due || r.stopping {
+			continue
+		}
+		k.due, k.active, k.rest = false, true, nil
+		r.e.wg.Add(1)
+		go func() {
+			defer r.e.wg.Done()
+			res, err := r.driveKid(ctx, k)
+			r.inbox <- &kidDone{visit: k.visit, result: res, err: err}
+		}()
+	}
+	return nil
+}
+
+func (r *run) activeKids() (n int) {
+	for _, k := range r.kids {
+		if k.active {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *run) driveKid(ctx context.Context, k *kid) (Result, error) {
+	heads, err := r.e.cfg.Store.Runs(ctx, store.Query{Run: k.run, Limit: 1})
+	if err != nil {
+		return Result{}, err
+	}
+	if len(heads) > 0 {
+		return r.e.drive(ctx, k.run, r.by)
+	}
+	l, err := r.childLaunch(k)
+	if err != nil {
+		return Result{}, err
+	}
+	return r.e.start(ctx, l)
+}
+
+func (r *run) childLaunch(k *kid) (Launch, error) {
+	depth := 1
+	if p := r.state.start.Parent; p != nil {
+		depth = p.Depth + 1
+	}
+	if depth > maxDepth {
+		return Launch{}, workflow.Errorf(workflow.CodeComponentDepth, "child runs are nested more than %d deep", maxDepth)
+	}
+	doc, ok := r.state.start.Children[k.ref]
+	if !ok || r.e.cfg.Child == nil {
+		return Launch{}, workflow.Errorf(workflow.CodeWorkflowNotFound, "workflow %q is not pinned by run %s", k.ref, r.id)
+	}
+	inputs, err := k.inputs.Load(r.values)
+	if err != nil {
+		return Launch{}, err
+	}
+	text, err := r.values.Load(doc.Digest)
+	if err != nil {
+		return Launch{}, err
+	}
+	l, err := r.e.cfg.Child(r.state.start, doc, text, inputs)
+	if err != nil {
+		return Launch{}, err
+	}
+	root := r.state.start.Root
+	if root == "" {
+		root = r.id
+	}
+	l.ID, l.By, l.Document = k.run, r.by, text
+	l.Started.Parent = &workflow.ParentRef{Run: r.id, Visit: k.visit, Depth: depth}
+	l.Started.Root = root
+	return l, nil
+}
+
+// kidDone tells that a child run ended or rests.
+type kidDone struct {
+	visit  workflow.VisitID
+	result Result
+	err    error
+}
+
+func (m *kidDone) handle(r *run) error {
+	k := r.kids[m.visit]
+	if k == nil {
+		return nil
+	}
+	k.active, k.err = false, m.err
+	r.dirty = true
+	var coded *workflow.Error
+	switch {
+	case m.err != nil && errors.As(m.err, &coded) && m.result.Run == "":
+		// The child could not begin: that is its end.
+		delete(r.kids, m.visit)
+		return r.record(r.visitRef(m.visit), &workflow.ChildEnded{Run: k.run, Status: workflow.StatusInvalid, Reasons: []string{m.err.Error()}})
+	case m.err != nil:
+		return nil
+	case !m.result.Status.Terminal():
+		k.rest = &m.result
+		return nil
+	}
+	delete(r.kids, m.visit)
+	outputs, err := json.Marshal(m.result.Outputs)
+	if err != nil {
+		return err
+	}
+	return r.record(r.visitRef(m.visit), &workflow.ChildEnded{
+		Run: k.run, Status: m.result.Status, Outputs: workflow.Inline(outputs), Reasons: m.result.Reasons, Usage: m.result.Usage.Totals,
+	})
+}
+
+func (r *run) cancelChild(v workflow.VisitID) {
+	k := r.kids[v]
+	if k == nil {
+		return
+	}
+	m := store.Control{ID: "cancel:parent", Run: k.run, Kind: store.ControlCancel, By: "run " + string(r.id), At: r.e.now(), Data: json.RawMessage("{}")}
+	if err := r.e.cfg.Store.Post(context.Background(), m); err != nil {
+		r.e.cfg.Log.Warn("cancelling a child run", "run", k.run, "err", err)
+	}
+	if !k.active {
+		k.due = true
+	}
+}
+
+func sortedCalls(m map[string]liveCall) []liveCall {
+	out := make([]liveCall, 0, len(m))
+	for _, c := range m {
+		out = append(out, c)
+	}
+	slices.SortFunc(out, func(a, b liveCall) int {
+		switch {
+		case a.Visit < b.Visit:
+			return -1
+		case a.Visit > b.Visit:
+			return 1
+		}
+		return a.Invocation - b.Invocation
+	})
+	return out
+}

@@ -1,0 +1,309 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/tenonrun/tenon/admission"
+	"github.com/tenonrun/tenon/internal/schema"
+	"github.com/tenonrun/tenon/store"
+	"github.com/tenonrun/tenon/workflow"
+)
+
+// Control is a person's word about a run. Exactly one of its parts is set.
+type Control struct {
+	ID      string // of the request; "" is made from the content
+	By      string
+	Answer  *AnswerControl
+	Recover *RecoverControl
+	Cancel  *workflow.CancelRequested
+	Pause   bool
+	Steer   string
+	Signal  *workflow.Signal
+	Raise   *workflow.LimitRaised
+}
+
+// AnswerControl answers, approves or denies a question. Value is JSON; for a
+// text that may be JSON under the question's schema set Text instead.
+type AnswerControl struct {
+	Question string          `json:"question"`
+	Value    json.RawMessage `json:"value,omitempty"`
+	Text     *string         `json:"-"`
+	Denied   bool            `json:"denied,omitempty"`
+	Reason   string          `json:"reason,omitempty"`
+}
+
+// RecoverControl settles uncertain writes. Visit "" is the only one there is.
+type RecoverControl struct {
+	Visit   workflow.VisitID `json:"visit"`
+	How     string           `json:"how"`
+	Outcome string           `json:"outcome,omitempty"`
+}
+
+// Send checks a control against the run as it is and leaves it for the owner.
+// It is durable when Send returns; Drive carries it out when nobody else does.
+func (e *Engine) Send(ctx context.Context, id workflow.RunID, c Control) error {
+	s, err := e.fold(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer s.prog.Close()
+	m := store.Control{ID: c.ID, Run: id, By: c.By, At: e.now()}
+	if s.memory.Ended != nil && s.memory.Ended.Status.Terminal() && c.Answer == nil {
+		return workflow.Errorf(workflow.CodeRunTerminal, "run %s has ended: %s", id, s.memory.Ended.Status).
+			WithHint("fork it to go on from an earlier point: tenon fork %s --from NODE", id)
+	}
+	var data any
+	switch {
+	case c.Answer != nil:
+		m.Kind, data = store.ControlAnswer, c.Answer
+		m.ID = "answer:" + c.Answer.Question
+		err = s.checkAnswer(c.Answer)
+	case c.Recover != nil:
+		m.Kind, data = store.ControlRecover, c.Recover
+		err = s.checkRecover(c.Recover)
+		m.ID = fmt.Sprintf("recover:%s:%d", c.Recover.Visit, s.seq)
+	case c.Cancel != nil:
+		m.Kind, data = store.ControlCancel, c.Cancel
+	case c.Pause:
+		m.Kind, data = store.ControlPause, struct{}{}
+	case c.Steer != "":
+		m.Kind, data = store.ControlSteer, workflow.Steered{Text: c.Steer, By: c.By}
+		err = checkSteer(c.Steer)
+	case c.Signal != nil:
+		m.Kind, data = store.ControlSignal, c.Signal
+	case c.Raise != nil:
+		m.Kind, data = store.ControlRaise, c.Raise
+	default:
+		err = workflow.Errorf(workflow.CodeInvalidArguments, "sending nothing to run %s", id)
+	}
+	if err != nil {
+		return err
+	}
+	if m.Data, err = json.Marshal(data); err != nil {
+		return fmt.Errorf("encoding control: %w", err)
+	}
+	m.Data = e.cfg.Redact.RedactJSON(m.Data)
+	if m.ID == "" {
+		m.ID = fmt.Sprintf("%s:%d", m.Kind, m.At)
+	}
+	if err := e.cfg.Store.Post(ctx, m); err != nil {
+		if c.Answer != nil && workflow.CodeOf(err) == workflow.CodeControlConflict {
+			return workflow.Errorf(workflow.CodeQuestionClosed, "question %s has an answer already", c.Answer.Question)
+		}
+		return err
+	}
+	return nil
+}
+
+func checkSteer(text string) error {
+	if n := len([]rune(text)); n > 20_000 {
+		return workflow.Errorf(workflow.CodeInvalidArguments, "steering of %d characters is over the limit of 20,000", n)
+	}
+	return nil
+}
+
+// find returns a question of the run by id, open or answered.
+func (s *state) find(id string) (workflow.Question, bool) {
+	for _, all := range s.memory.Asked {
+		for _, q := range all {
+			if q.ID == id {
+				return q, true
+			}
+		}
+	}
+	return workflow.Question{}, false
+}
+
+func (s *state) checkAnswer(a *AnswerControl) error {
+	q, ok := s.find(a.Question)
+	switch {
+	case !ok && s.memory.Ended != nil:
+		return workflow.Errorf(workflow.CodeQuestionClosed, "question %s is closed: run %s has ended: %s", a.Question, s.id, s.memory.Ended.Status)
+	case !ok:
+		return workflow.Errorf(workflow.CodeQuestionNotFound, "run %s has no question %s, or it is answered", s.id, a.Question).
+			WithHint("see the open ones with: tenon show %s", s.id)
+	case q.Answer != nil:
+		return workflow.Errorf(workflow.CodeQuestionClosed, "question %s has an answer already, from %s at %s", q.ID, q.Answer.By, q.Answer.At.Std().Format("2006-01-02 15:04:05"))
+	}
+	if a.Denied {
+		if q.Kind == workflow.AskQuestion {
+			return workflow.Errorf(workflow.CodeInvalidAnswer, "question %s asks for an answer, it cannot be denied", q.ID).
+				WithHint("tenon answer %s VALUE", q.ID)
+		}
+		return nil
+	}
+	return fit(q, a)
+}
+
+// fit makes the answer's value fit the question.
+func fit(q workflow.Question, a *AnswerControl) error {
+	sch := q.Schema
+	if sch == nil && len(q.Options) > 0 {
+		sch = rawOf(map[string]any{"enum": q.Options})
+	}
+	if sch == nil && q.Kind == workflow.AskQuestion {
+		sch = json.RawMessage(`{"type":"string","minLength":1,"pattern":"\\S"}`)
+	}
+	if sch == nil {
+		if a.Value == nil && a.Text == nil {
+			a.Value = json.RawMessage("true")
+		}
+		sch = json.RawMessage("true")
+	}
+	compiled, err := schema.Compile(sch)
+	if err != nil {
+		return workflow.Errorf(workflow.CodeInternal, "reading the schema of question %s: %w", q.ID, err)
+	}
+	refuse := func(why string) error {
+		e := workflow.Errorf(workflow.CodeInvalidAnswer, "the answer does not fit question %s: %s", q.ID, why)
+		if len(q.Options) > 0 {
+			return e.WithHint("answer with one of %q; the question stays open", q.Options)
+		}
+		return e.WithHint("the question stays open")
+	}
+	if a.Text != nil {
+		val, err := schema.Coerce(compiled, *a.Text)
+		if err != nil {
+			return refuse(err.Error())
+		}
+		a.Value, a.Text = val, nil
+		return nil
+	}
+	if problems := compiled.Validate(a.Value); len(problems) > 0 {
+		return refuse(problems[0].Message)
+	}
+	return nil
+}
+
+func (s *state) checkRecover(c *RecoverControl) error {
+	lost := s.gate.InState(admission.Lost)
+	if c.Visit != "" {
+		lost = slices.DeleteFunc(lost, func(o admission.Open) bool {
+			return o.Command.Visit != c.Visit && o.Command.Node != string(c.Visit)
+		})
+	}
+	switch len(lost) {
+	case 0:
+		return workflow.Errorf(workflow.CodeRecoveryNotFound, "run %s has no uncertain write to recover", s.id)
+	case 1:
+		c.Visit = lost[0].Command.Visit
+		return nil
+	}
+	var names []workflow.VisitID
+	for _, o := range lost {
+		names = append(names, o.Command.Visit)
+	}
+	return workflow.Errorf(workflow.CodeInvalidArguments, "run %s has several uncertain writes: %v", s.id, names).
+		WithHint("name one with --visit")
+}
+
+// drain turns the messages of the inbox into events.
+func (r *run) drain(ctx context.Context) error {
+	all, err := r.e.cfg.Store.Inbox(context.WithoutCancel(ctx), r.id)
+	if err != nil {
+		return fmt.Errorf("reading the inbox of run %s: %w", r.id, err)
+	}
+	for _, c := range all {
+		if slices.Contains(r.taken, c.ID) {
+			continue
+		}
+		took, err := r.take(c)
+		if err != nil {
+			return err
+		}
+		if took {
+			r.taken = append(r.taken, c.ID)
+			r.dirty = true
+		}
+	}
+	return nil
+}
+
+// take folds one control; false leaves it in the inbox.
+func (r *run) take(c store.Control) (bool, error) {
+	switch c.Kind {
+	case store.ControlAnswer:
+		return r.takeAnswer(c)
+	case store.ControlRecover:
+		return true, r.takeRecover(c)
+	case store.ControlCancel:
+		var p workflow.CancelRequested
+		return true, r.decoded(c, &p, func() error { p.By = c.By; return r.record(ref{}, &p) })
+	case store.ControlPause:
+		return true, r.record(ref{}, &workflow.Paused{By: c.By})
+	case store.ControlSteer:
+		var p workflow.Steered
+		return true, r.decoded(c, &p, func() error { return r.record(ref{}, &p) })
+	case store.ControlSignal:
+		var p workflow.Signal
+		return true, r.decoded(c, &p, func() error { p.By = c.By; return r.record(ref{}, &p) })
+	case store.ControlRaise:
+		var p workflow.LimitRaised
+		return true, r.decoded(c, &p, func() error { p.By = c.By; return r.record(ref{}, &p) })
+	}
+	return true, r.record(ref{}, &workflow.Progress{Kind: "ignored", Message: "a message of unknown kind " + c.Kind})
+}
+
+func (r *run) decoded(c store.Control, p any, do func() error) error {
+	if err := json.Unmarshal(c.Data, p); err != nil {
+		return r.record(ref{}, &workflow.Progress{Kind: "ignored", Message: "message " + c.ID + " cannot be read: " + err.Error()})
+	}
+	return do()
+}
+
+func (r *run) takeAnswer(c store.Control) (bool, error) {
+	var a AnswerControl
+	if err := json.Unmarshal(c.Data, &a); err != nil {
+		return true, r.decoded(c, &a, nil)
+	}
+	q, ok := r.find(a.Question)
+	if !ok || q.Answer != nil {
+		return ok, nil // not asked yet: it is kept
+	}
+	return true, r.answer(q, workflow.Answer{
+		Value: workflow.Inline(a.Value), Denied: a.Denied, Reason: a.Reason, By: c.By, At: r.e.now(),
+	})
+}
+
+func (r *run) answer(q workflow.Question, a workflow.Answer) error {
+	r.dirty = true
+	return r.record(r.visitRef(q.Visit), &workflow.QuestionAnswered{Question: q.ID, Answer: a})
+}
+
+func (r *run) takeRecover(c store.Control) error {
+	var p RecoverControl
+	if err := json.Unmarshal(c.Data, &p); err != nil {
+		return r.decoded(c, &p, nil)
+	}
+	o, ok := r.gate.Visit(p.Visit)
+	if !ok || o.State != admission.Lost {
+		return nil
+	}
+	about := refOf(o.Command, o.Attempt)
+	if err := r.record(about, &workflow.Recovered{How: p.How, Outcome: p.Outcome, By: c.By}); err != nil {
+		return err
+	}
+	switch p.How {
+	case workflow.RecoverRerun:
+		return nil
+	case workflow.RecoverDone:
+		out := p.Outcome
+		if all := r.outcomes(&attempt{cmd: o.Command}); out == "" && len(all) > 0 {
+			out = all[0]
+		}
+		return r.record(about, &workflow.Settled{
+			Outcome: out, Output: workflow.Inline(rawOf(map[string]any{"recovered": "done", "by": c.By})),
+		})
+	}
+	res := &workflow.Settled{
+		Status: workflow.VisitFailed,
+		Error:  &workflow.Failure{Code: workflow.CodeRecoveredFailed, Message: "its write was in flight when the process died; " + c.By + " settled it as failed", Node: o.Command.Node},
+	}
+	if slices.Contains(r.outcomes(&attempt{cmd: o.Command}), "failed") {
+		res.Outcome = "failed"
+	}
+	return r.record(about, res)
+}

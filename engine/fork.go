@@ -1,0 +1,163 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tenonrun/tenon/internal/ident"
+	"github.com/tenonrun/tenon/store"
+	"github.com/tenonrun/tenon/workflow"
+)
+
+// ForkRequest says where a run is forked. The cut is before the first attempt
+// of one visit: the visit itself, the visit that asked a question, or the n-th
+// visit of a node (the last, when Number is 0).
+type ForkRequest struct {
+	Run      workflow.RunID
+	ID       workflow.RunID // of the new run; "" is made up. The same ID and request twice is one fork.
+	Node     string         // path of node names, or a visit id
+	Number   int
+	Question string
+	Patch    workflow.Patch
+}
+
+// Fork makes a run that shares the history of another up to a cut. The parent
+// does not change, whatever the fork does. Drive goes on with the fork.
+func (e *Engine) Fork(ctx context.Context, q ForkRequest) (workflow.RunID, error) {
+	cut, scope, err := e.cut(ctx, q)
+	if err != nil {
+		return "", err
+	}
+	if q.Patch.Scope == "" {
+		q.Patch.Scope = scope
+	}
+	if q.ID == "" {
+		q.ID = workflow.RunID(ident.New("r"))
+	}
+	owner, err := e.cfg.Store.Own(ctx, q.ID)
+	if err != nil {
+		return "", err
+	}
+	defer owner.Release()
+	if done, err := e.forkedBefore(ctx, q, cut); done || err != nil {
+		return q.ID, err
+	}
+	r := e.newRun(q.ID, owner, "fork")
+	parent := &state{id: q.Run, values: r.values}
+	if err := e.read(ctx, parent, cut); err != nil {
+		return "", err
+	}
+	defer parent.prog.Close()
+	r.state = *parent
+	r.id = q.ID
+	r.appended, r.snapped = cut, cut
+	r.create = &store.Create{Parent: q.Run, Cut: cut}
+	if err := r.record(ref{}, &workflow.Forked{Parent: q.Run, Cut: cut, Patch: q.Patch}); err != nil {
+		return "", err
+	}
+	r.dirty = true
+	r.stopping = true // the head says interrupted until somebody drives it
+	return q.ID, r.append(ctx)
+}
+
+func (e *Engine) forkedBefore(ctx context.Context, q ForkRequest, cut int64) (bool, error) {
+	heads, err := e.cfg.Store.Runs(ctx, store.Query{Run: q.ID, Limit: 1})
+	if err != nil || len(heads) == 0 {
+		return false, err
+	}
+	if heads[0].ForkOf == q.Run && heads[0].Cut == cut {
+		return true, nil
+	}
+	return false, workflow.Errorf(workflow.CodeRunExists, "run %s exists and is another one", q.ID)
+}
+
+// cut finds the last seq before the visit, and the visit's scope.
+func (e *Engine) cut(ctx context.Context, q ForkRequest) (seq int64, scope string, err error) {
+	want := workflow.VisitID("")
+	type arrival struct {
+		seq    int64
+		id     string
+		number int
+	}
+	var found []arrival
+	err = e.cfg.Store.Events(ctx, q.Run, 0, func(ev workflow.Event) error {
+		switch p := ev.Payload.(type) {
+		case *workflow.QuestionOpened:
+			if q.Question != "" && p.Question.ID == q.Question {
+				want = ev.VisitID()
+			}
+		case *workflow.Admitted:
+			if ev.Attempt == 1 && !p.Continued {
+				found = append(found, arrival{ev.Seq, ev.ID, ev.Visit})
+			}
+			_ = p
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, "", fmt.Errorf("reading run %s: %w", q.Run, err)
+	}
+	var hits []arrival
+	for _, a := range found {
+		switch {
+		case q.Question != "":
+			if a.id == string(want) {
+				hits = append(hits, a)
+			}
+		case a.id == q.Node, NodePath(a.id) == q.Node && (q.Number == 0 || a.number == q.Number):
+			hits = append(hits, a)
+		}
+	}
+	return pick(q, len(found), hits, func(a arrival) (int64, string) { return a.seq - 1, a.id })
+}
+
+func pick[A any](q ForkRequest, all int, hits []A, of func(A) (int64, string)) (int64, string, error) {
+	switch {
+	case all == 0:
+		return 0, "", workflow.Errorf(workflow.CodeRunNotFound, "run %s is not in this project's store", q.Run).WithHint("list runs with: tenon ls")
+	case len(hits) == 0:
+		return 0, "", workflow.Errorf(workflow.CodeForkNotFound, "run %s never came to %q", q.Run, q.Node+q.Question).
+			WithHint("list its visits with: tenon show %s", q.Run)
+	case len(hits) > 1 && q.Number > 0:
+		return 0, "", workflow.Errorf(workflow.CodeForkAmbiguous, "%d visits of %q have the number %d", len(hits), q.Node, q.Number).
+			WithHint("name one visit, such as the ids that tenon show %s lists", q.Run)
+	}
+	seq, id := of(hits[len(hits)-1])
+	return seq, Scope(id), nil
+}
+
+// NodePath returns the path of node names of a visit id: "each#1[3]/do#1" is
+// "each/do", "fan#1[left]/x#2" is "fan/left/x".
+func NodePath(visit string) string {
+	out := make([]byte, 0, len(visit))
+	skip := false
+	for i := 0; i < len(visit); i++ {
+		switch c := visit[i]; {
+		case c == '#':
+			skip = true
+		case c == '[':
+			skip = visit[i+1] >= '0' && visit[i+1] <= '9'
+			if !skip {
+				out = append(out, '/')
+			}
+		case c == ']':
+			skip = true
+		case c == '/':
+			skip = false
+			out = append(out, '/')
+		case !skip:
+			out = append(out, c)
+		}
+	}
+	return string(out)
+}
+
+// Scope returns the scope part of a visit id; "" is the root.
+func Scope(visit string) string {
+	for i := len(visit) - 1; i >= 0; i-- {
+		if visit[i] == '/' {
+			return visit[:i]
+		}
+	}
+	return ""
+}

@@ -1,0 +1,371 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tenonrun/tenon/admission"
+	"github.com/tenonrun/tenon/internal/canon"
+	"github.com/tenonrun/tenon/store"
+	"github.com/tenonrun/tenon/workflow"
+)
+
+// maxBatch bounds the events of one append.
+const maxBatch = 512
+
+// run is a run that this process owns. Its fields belong to the goroutine of
+// loop; attempts reach it through inbox.
+type run struct {
+	state
+	e        *Engine
+	owner    store.Owner
+	sink     sink
+	inbox    chan message
+	dead     chan struct{} // closed when the loop has ended
+	pending  []workflow.Event
+	appended int64 // seq of the last event in the store
+	create   *store.Create
+	head     store.Head
+	dirty    bool // the head must be written
+	taken    []string
+	after    []func()            // replies that wait for the append
+	starts   []admission.Verdict // attempts that begin after the append
+	live     map[workflow.VisitID]*attempt
+	kids     map[workflow.VisitID]*kid
+	held     []*reserve // calls that wait for a running one to give something back
+	stopping bool
+	hashes   bool // the definition reads the candidate
+	snapped  int64
+	snapSize int
+	by       string
+}
+
+// message is something that happened outside the loop.
+type message interface{ handle(r *run) error }
+
+func (e *Engine) newRun(id workflow.RunID, owner store.Owner, by string) *run {
+	r := &run{
+		e: e, owner: owner, by: by, inbox: make(chan message, 64), dead: make(chan struct{}),
+		live: map[workflow.VisitID]*attempt{}, kids: map[workflow.VisitID]*kid{},
+	}
+	r.id = id
+	r.values = newLayered(e.cfg.Store)
+	r.sink = sink{redact: e.cfg.Redact, values: r.values}
+	return r
+}
+
+// ref is what an event is about.
+type ref struct {
+	id         string
+	node       string
+	number     int
+	attempt    int
+	invocation int
+}
+
+func refOf(c workflow.StartVisit, attempt int) ref {
+	return ref{id: string(c.Visit), node: c.Node, number: c.Number, attempt: attempt}
+}
+
+// visitRef returns the ref of an open visit.
+func (r *run) visitRef(v workflow.VisitID) ref {
+	o, ok := r.gate.Visit(v)
+	if !ok {
+		return ref{id: string(v)}
+	}
+	return refOf(o.Command, o.Attempt)
+}
+
+// record makes an event, folds it, and queues it for the next append.
+func (r *run) record(about ref, p workflow.Payload) error {
+	r.sink.clean(p)
+	r.sink.bytes += 160
+	e := workflow.Event{
+		Seq: r.seq + 1, At: max(r.e.now(), r.last), Epoch: r.owner.Epoch(),
+		ID: about.id, Node: about.node, Visit: about.number, Attempt: about.attempt, Invocation: about.invocation,
+		Payload: p,
+	}
+	if err := r.apply(e, r.e.cfg.Programs); err != nil {
+		return err
+	}
+	r.pending = append(r.pending, e)
+	return nil
+}
+
+// cycle carries out all wishes, appends what happened, and starts what was
+// admitted.
+func (r *run) cycle(ctx context.Context) error {
+	for {
+		more, err := r.step()
+		if err != nil {
+			return err
+		}
+		if !more || len(r.pending) >= maxBatch {
+			if err := r.flush(ctx); err != nil {
+				return err
+			}
+		}
+		if !more {
+			return nil
+		}
+	}
+}
+
+// step carries out the Program's wishes once; more tells whether anything moved.
+func (r *run) step() (more bool, err error) {
+	if err := r.decide(); err != nil {
+		return false, err
+	}
+	wishes := r.wishes
+	r.wishes = nil
+	for _, c := range wishes {
+		more = true
+		if err := r.grant(c); err != nil {
+			return false, err
+		}
+	}
+	for len(r.pending) < maxBatch && !r.stopping {
+		v, ok := r.gate.Next(r.e.now())
+		if !ok {
+			break
+		}
+		more = true
+		if err := r.verdict(v); err != nil {
+			return false, err
+		}
+		if v.Command.Self { // it may settle and lead on at once
+			break
+		}
+	}
+	return more, nil
+}
+
+func (r *run) verdict(v admission.Verdict) error {
+	about := refOf(v.Command, v.Attempt)
+	if v.Refused != nil {
+		r.dirty = true
+		return r.record(about, v.Refused)
+	}
+	if !v.Command.Self {
+		v.Admitted.Params = workflow.Digest(canon.Sum(v.Command.Params))
+		r.starts = append(r.starts, v)
+	}
+	return r.record(about, v.Admitted)
+}
+
+// grant carries out a wish that is not a visit.
+func (r *run) grant(c workflow.Command) error {
+	switch c := c.(type) {
+	case workflow.SettleVisit:
+		res := c.Result
+		return r.record(ref{id: string(c.Visit), node: c.Node, number: c.Number, attempt: 1}, &res)
+	case workflow.StartTimer:
+		return r.record(r.visitRef(c.Visit), &workflow.TimerStarted{Until: c.At})
+	case workflow.CancelTimer:
+		delete(r.memory.Timers, c.Visit)
+	case workflow.StartChild:
+		return r.startChild(c)
+	case workflow.CancelChild:
+		r.cancelChild(c.Visit)
+	case workflow.CancelVisit:
+		r.cancelVisit(c.Visit)
+	case workflow.Complete:
+		ended := c.Ended
+		r.dirty = true
+		return r.record(ref{}, &ended)
+	default:
+		return workflow.Errorf(workflow.CodeInternal, "run %s: the workflow wishes for %T, which this driver cannot do", r.id, c)
+	}
+	return nil
+}
+
+func (r *run) cancelVisit(v workflow.VisitID) {
+	if a := r.live[v]; a != nil {
+		a.cancel(workflow.Errorf(workflow.CodeAborted, "the visit is no longer wanted"))
+		return
+	}
+	r.gate.Drop(v)
+}
+
+// flush appends what is pending. After it, replies go out and attempts begin.
+func (r *run) flush(ctx context.Context) error {
+	if len(r.pending) > 0 || r.dirty || r.create != nil {
+		if err := r.append(context.WithoutCancel(ctx)); err != nil {
+			return err
+		}
+	}
+	after := r.after
+	r.after = nil
+	for _, reply := range after {
+		reply()
+	}
+	starts := r.starts
+	r.starts = nil
+	for _, v := range starts {
+		r.begin(ctx, v)
+	}
+	return r.startKids(ctx)
+}
+
+func (r *run) append(ctx context.Context) error {
+	a := store.Append{
+		Run: r.id, Epoch: r.owner.Epoch(), After: r.appended, Create: r.create,
+		Events: r.pending, Blobs: r.values.take(), Taken: r.taken,
+	}
+	if r.dirty {
+		r.dirty = false
+		r.fillHead()
+		head := r.head
+		a.Head = &head
+	}
+	snap, err := r.snapshot()
+	if err != nil {
+		return err
+	}
+	a.Snapshot = snap
+	r.e.cfg.Probe("append")
+	if err := r.e.cfg.Store.Append(ctx, a); err != nil {
+		return fmt.Errorf("recording run %s: %w", r.id, err)
+	}
+	r.e.cfg.Probe("appended")
+	r.values.clear()
+	r.create, r.taken = nil, nil
+	r.appended = r.seq
+	for i := range r.pending {
+		r.e.cfg.Observe(Notice{Run: r.id, Event: &r.pending[i], Visit: r.pending[i].VisitID(), Node: r.pending[i].Node})
+	}
+	r.pending = r.pending[:0:0]
+	return nil
+}
+
+// loop drives the run until it rests.
+func (r *run) loop(ctx context.Context) (Result, error) {
+	defer close(r.dead)
+	poll := time.NewTicker(r.e.cfg.Poll)
+	defer poll.Stop()
+	if err := r.drain(ctx); err != nil {
+		return Result{}, r.abandon(err)
+	}
+	for {
+		if err := r.cycle(ctx); err != nil {
+			return Result{}, r.abandon(err)
+		}
+		if r.atRest() {
+			again, err := r.last1(ctx)
+			if err != nil {
+				return Result{}, r.abandon(err)
+			}
+			if !again {
+				return r.result()
+			}
+			continue
+		}
+		if err := r.await(ctx, poll.C); err != nil {
+			return Result{}, r.abandon(err)
+		}
+	}
+}
+
+// last1 looks into the inbox once more before the run rests, and writes the
+// head; again is true when there is something to do after all.
+func (r *run) last1(ctx context.Context) (again bool, err error) {
+	before := r.seq
+	if !r.stopping {
+		if err := r.drain(ctx); err != nil {
+			return false, err
+		}
+	}
+	if r.seq != before {
+		return true, nil
+	}
+	r.dirty = true
+	return false, r.flush(ctx)
+}
+
+// await blocks until something happens, and folds all of what has happened.
+func (r *run) await(ctx context.Context, poll <-chan time.Time) error {
+	var timer <-chan time.Time
+	if at, ok := r.nextTime(); ok {
+		t := time.NewTimer(max(0, at.Std().Sub(r.e.cfg.Now())))
+		defer t.Stop()
+		timer = t.C
+	}
+	done := ctx.Done()
+	if r.stopping {
+		done = nil
+	}
+	select {
+	case m := <-r.inbox:
+		if err := m.handle(r); err != nil {
+			return err
+		}
+		return r.rest()
+	case <-timer:
+		return r.fireTimers()
+	case <-poll:
+		if err := r.fireTimers(); err != nil {
+			return err
+		}
+		return r.drain(ctx)
+	case <-done:
+		r.stop()
+	}
+	return nil
+}
+
+// rest folds the messages that are there already: they share one append.
+func (r *run) rest() error {
+	for len(r.pending) < maxBatch {
+		select {
+		case m := <-r.inbox:
+			if err := m.handle(r); err != nil {
+				return err
+			}
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+// stop ends all attempts because the process is asked to end.
+func (r *run) stop() {
+	r.stopping = true
+	cause := workflow.Errorf(workflow.CodeInterrupted, "tenon was stopped")
+	for _, a := range r.live {
+		a.cancel(cause)
+	}
+	for _, h := range r.held {
+		h.answer(granted{err: cause})
+	}
+	r.held = nil
+}
+
+// abandon leaves a run whose memory can no longer be trusted: attempts end,
+// their results are dropped, the history stays as it is.
+func (r *run) abandon(err error) error {
+	r.stop()
+	for len(r.live)+r.activeKids() > 0 {
+		switch m := (<-r.inbox).(type) {
+		case *done:
+			delete(r.live, m.visit)
+		case *kidDone:
+			delete(r.kids, m.visit)
+		case *reserve:
+			m.answer(granted{err: err})
+		case *callDone:
+			m.answer(err)
+		case *lookup:
+			m.reply <- found{err: err}
+		case *ask:
+			m.reply <- answered{err: err}
+		}
+	}
+	var stale *store.Stale
+	if errors.As(err, &stale) {
+		r.e.cfg.Log.Warn("lost ownership of a run", "run", r.id, "err", err)
+	}
+	return err
+}

@@ -1,0 +1,173 @@
+package engine
+
+import (
+	"encoding/json"
+	"sync"
+
+	"github.com/tenonrun/tenon/internal/canon"
+	"github.com/tenonrun/tenon/internal/text"
+	"github.com/tenonrun/tenon/store"
+	"github.com/tenonrun/tenon/workflow"
+)
+
+// layered reads values from what is not appended yet, then from the store. The
+// loop writes it; pieces read it too.
+type layered struct {
+	below workflow.Values
+	mu    sync.Mutex
+	fresh map[workflow.Digest][]byte
+}
+
+func newLayered(s store.Store) *layered {
+	return &layered{below: blobs{s}, fresh: map[workflow.Digest][]byte{}}
+}
+
+// Load implements workflow.Values.
+func (l *layered) Load(d workflow.Digest) ([]byte, error) {
+	l.mu.Lock()
+	raw, ok := l.fresh[d]
+	l.mu.Unlock()
+	if ok {
+		return raw, nil
+	}
+	return l.below.Load(d)
+}
+
+func (l *layered) put(raw []byte) workflow.Digest {
+	d := workflow.Digest(canon.Sum(raw))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fresh[d] = raw
+	return d
+}
+
+// take hands out what is not appended yet; clear forgets it after the append.
+func (l *layered) take() []store.Blob {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := make([]store.Blob, 0, len(l.fresh))
+	for d, raw := range l.fresh {
+		out = append(out, store.Blob{Digest: d, Data: raw})
+	}
+	return out
+}
+
+func (l *layered) clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clear(l.fresh)
+}
+
+// sink prepares payloads for the history: secrets are redacted, and values over
+// the inline limit become references.
+type sink struct {
+	redact *text.Redactor
+	values *layered
+	bytes  int // of inline values and blobs, roughly what they add to the log
+}
+
+func (s *sink) value(v *workflow.Value) {
+	if v.JSON == nil {
+		return
+	}
+	raw := v.JSON
+	if len(raw) > 8 { // shorter than any secret
+		raw = s.redact.RedactJSON(raw)
+	}
+	s.bytes += len(raw)
+	if len(raw) > workflow.InlineLimit {
+		*v = workflow.Value{Digest: s.values.put(raw), Size: len(raw)}
+		return
+	}
+	v.JSON = raw
+}
+
+func (s *sink) members(m map[string]workflow.Value) map[string]workflow.Value {
+	if len(m) == 0 {
+		return m
+	}
+	out := make(map[string]workflow.Value, len(m))
+	for k, v := range m {
+		s.value(&v)
+		out[k] = v
+	}
+	return out
+}
+
+func (s *sink) text(t *string) {
+	if len(*t) > 8 {
+		*t = s.redact.Redact(*t)
+	}
+	s.bytes += len(*t)
+}
+
+func (s *sink) failure(f *workflow.Failure) {
+	if f != nil {
+		s.text(&f.Message)
+	}
+}
+
+// clean prepares a payload in place. It is the payload's only owner.
+func (s *sink) clean(p workflow.Payload) {
+	switch p := p.(type) {
+	case *workflow.RunStarted:
+		s.value(&p.Inputs)
+		s.value(&p.Launch.Tickets)
+		s.value(&p.Launch.Specs)
+		s.value(&p.Options.Session)
+	case *workflow.Settled:
+		s.settled(p)
+	case *workflow.InvocationSettled:
+		s.value(&p.Memo)
+		s.text(&p.Message)
+	case *workflow.Progress:
+		s.text(&p.Message)
+		s.value(&p.Data)
+	case *workflow.Retrying:
+		s.text(&p.Message)
+	case *workflow.Lost:
+		s.text(&p.Message)
+	case *workflow.Refused:
+		s.text(&p.Message)
+	case *workflow.BreakerOpened:
+		s.text(&p.Message)
+	case *workflow.QuestionOpened:
+		s.text(&p.Question.Text)
+	case *workflow.QuestionAnswered:
+		s.value(&p.Answer.Value)
+		s.text(&p.Answer.Reason)
+	case *workflow.ChildEnded:
+		s.value(&p.Outputs)
+	case *workflow.Signal:
+		s.value(&p.Value)
+	case *workflow.Steered:
+		s.text(&p.Text)
+	case *workflow.Forked:
+		p.Patch.Vars, p.Patch.Outputs, p.Patch.Answers = s.members(p.Patch.Vars), s.members(p.Patch.Outputs), s.members(p.Patch.Answers)
+	case *workflow.Ended:
+		p.Outputs = s.members(p.Outputs)
+	}
+}
+
+func (s *sink) settled(p *workflow.Settled) {
+	s.value(&p.Output)
+	p.Vars = s.members(p.Vars)
+	s.value(&p.Private)
+	s.text(&p.History)
+	s.failure(p.Error)
+	for i := range p.Answers {
+		s.value(&p.Answers[i].Value)
+	}
+	for i := range p.Warnings {
+		s.text(&p.Warnings[i])
+	}
+}
+
+// rawOf encodes v; what does not encode becomes null.
+func rawOf(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return json.RawMessage("null")
+	}
+	return raw
+}

@@ -1,0 +1,362 @@
+package graph
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/tenonrun/tenon/workflow"
+	"github.com/tenonrun/tenon/workflow/expr"
+)
+
+// Bounds of maps, by format level.
+const (
+	maxItems1 = 10_000
+	maxItems2 = 100_000
+	maxFanOut = 2 << 20 // bytes of the results that a fan outputs
+)
+
+// fan is a map or parallel on its way.
+type fan struct {
+	items   []json.RawMessage // map
+	names   []string          // parallel, sorted
+	next    int               // first branch that is not open yet
+	busy    int               // branches that hold a slot
+	limit   int
+	done    int
+	results []branchResult
+}
+
+type branchResult struct {
+	Outcome string         `json:"outcome"`
+	Output  workflow.Value `json:"output,omitzero"`
+}
+
+// fanResult is what a join needs of a finished map.
+type fanResult struct {
+	OK     int            `json:"ok"`
+	Total  int            `json:"total"`
+	Output workflow.Value `json:"output"`
+}
+
+func (f *fan) ok() (n int) {
+	for _, r := range f.results {
+		if r.Outcome == "next" {
+			n++
+		}
+	}
+	return n
+}
+
+func (f *fan) result(out workflow.Value) fanResult {
+	return fanResult{OK: f.ok(), Total: len(f.results), Output: out}
+}
+
+func (p *program) component(v *visit) error {
+	c, err := params[workflow.ComponentParams](v)
+	if err != nil {
+		return err
+	}
+	s := newScope(string(v.id), v.path(), v.node.bodies[""], v.scope, v)
+	for _, name := range s.body.inputs {
+		if val, ok := v.scope.vars[name]; ok {
+			s.vars[name] = val
+		}
+	}
+	for name, raw := range c.Inputs {
+		val, err := p.argument(v.scope, raw)
+		if err != nil {
+			return fmt.Errorf("input %s: %w", name, err)
+		}
+		text, err := json.Marshal(val)
+		if err != nil {
+			return err
+		}
+		s.vars[name] = workflow.Inline(text)
+	}
+	p.scopes[s.id] = s
+	p.advance(s, s.body.entry)
+	return nil
+}
+
+func (p *program) mapped(v *visit) error {
+	m, err := params[workflow.MapParams](v)
+	if err != nil {
+		return err
+	}
+	items, err := p.items(v, m.Over)
+	if err != nil {
+		return err
+	}
+	limit := m.Concurrency
+	if limit == 0 {
+		limit = 1
+		if p.plan.level >= 2 {
+			limit = 4
+		}
+	}
+	v.fan = &fan{items: items, limit: limit, results: make([]branchResult, len(items))}
+	p.fill(v)
+	return nil
+}
+
+func (p *program) parallel(v *visit) error {
+	c, err := params[workflow.ParallelParams](v)
+	if err != nil {
+		return err
+	}
+	names := slices.Sorted(maps.Keys(v.node.bodies))
+	limit := c.Concurrency
+	if limit == 0 {
+		limit = len(names)
+	}
+	v.fan = &fan{names: names, limit: limit, results: make([]branchResult, len(names))}
+	p.fill(v)
+	return nil
+}
+
+// items returns the list that a map runs over.
+func (p *program) items(v *visit, src workflow.MapSource) ([]json.RawMessage, error) {
+	raw, err := p.source(v, src)
+	if err != nil {
+		return nil, err
+	}
+	var items []json.RawMessage
+	if err := json.Unmarshal(raw, &items); err != nil || items == nil {
+		return nil, workflow.Errorf(workflow.CodeMapInputMissing, "map %s: what it runs over is not a list", v.path())
+	}
+	most := maxItems1
+	if p.plan.level >= 2 {
+		most = maxItems2
+	}
+	if len(items) > most {
+		return nil, workflow.Errorf(workflow.CodeMapInputLimit, "map %s: %d items are more than the %d allowed", v.path(), len(items), most)
+	}
+	return items, nil
+}
+
+func (p *program) source(v *visit, src workflow.MapSource) (json.RawMessage, error) {
+	switch {
+	case src.Name == "tickets":
+		return p.start.Launch.Tickets.Load(p.values)
+	case src.Name == "repositories":
+		return json.Marshal(p.start.Options.Repositories)
+	case src.Items != nil:
+		return src.Items, nil
+	case src.Expr != "":
+		e, err := expr.Parse(src.Expr, p.plan.level)
+		if err != nil {
+			return nil, err
+		}
+		val, err := e.Eval(view{p, v.scope})
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(val)
+	}
+	path := []string{src.OutputsOf}
+	path = append(path, splitPath(src.Path)...)
+	val, ok, err := view{p, v.scope}.Lookup("$outputs", path)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return json.Marshal(val)
+}
+
+// fill opens branches while there are slots, and settles a fan that is done.
+func (p *program) fill(v *visit) {
+	f := v.fan
+	for f.next < len(f.results) && f.busy < f.limit {
+		i := f.next
+		f.next++
+		f.busy++
+		p.openBranch(v, i)
+	}
+	if f.done == len(f.results) && v.state == stateRunning {
+		p.finishFan(v)
+	}
+}
+
+func (p *program) openBranch(v *visit, i int) {
+	f := v.fan
+	key, path, b := strconv.Itoa(i), v.path(), v.node.bodies[""]
+	if f.names != nil {
+		key = f.names[i]
+		path, b = join(path, key), v.node.bodies[key]
+	}
+	s := newScope(string(v.id)+"["+key+"]", path, b, v.scope, v)
+	s.branch = strconv.Itoa(i)
+	s.limits = append(slices.Clone(v.scope.limits), workflow.Limit{ID: string(v.id), Max: f.limit})
+	if f.names == nil {
+		val := workflow.Inline(f.items[i])
+		s.item = &workflow.Item{Index: i, Value: val}
+		s.vars["item"], s.vars["index"] = val, workflow.Inline(json.RawMessage(key))
+		for _, name := range b.inputs {
+			if val, ok := v.scope.vars[name]; ok {
+				s.vars[name] = val
+			}
+		}
+	} else {
+		maps.Copy(s.vars, v.scope.vars)
+		s.item = v.scope.item
+	}
+	p.scopes[s.id] = s
+	p.advance(s, b.entry)
+}
+
+func (p *program) finishFan(v *visit) {
+	f := v.fan
+	out, err := p.fanOutput(f)
+	if err != nil {
+		p.fail(v, workflow.Failure{Code: workflow.CodeOf(err), Message: err.Error()})
+		return
+	}
+	r := workflow.Settled{Outcome: "next", Output: out}
+	if f.names != nil {
+		c, _ := params[workflow.ParallelParams](v)
+		r.Outcome = reduce(c.Reduce, workflow.ReduceAllOK, f.ok(), len(f.results))
+	}
+	p.settle(v, r)
+}
+
+// reduce gives the outcome of a join or a parallel.
+func reduce(how, otherwise string, ok, total int) string {
+	if how == "" {
+		how = otherwise
+	}
+	if how == workflow.ReduceAllOK && ok < total || how == workflow.ReduceAnyOK && ok == 0 {
+		return "fail"
+	}
+	return "next"
+}
+
+// fanOutput lists what the branches gave. When all of it is too much, the
+// outputs of the last ones are left out and marked; they stay in the history.
+func (p *program) fanOutput(f *fan) (workflow.Value, error) {
+	type item struct {
+		Index     int             `json:"index"`
+		Name      string          `json:"name,omitempty"`
+		Outcome   string          `json:"outcome"`
+		Output    json.RawMessage `json:"output,omitempty"`
+		Truncated bool            `json:"truncated,omitempty"`
+	}
+	items := make([]item, len(f.results))
+	size := 0
+	for i, r := range f.results {
+		items[i] = item{Index: i, Outcome: r.Outcome}
+		if f.names != nil {
+			items[i].Name = f.names[i]
+		}
+		raw, err := r.Output.Load(p.values)
+		if err != nil {
+			return workflow.Value{}, err
+		}
+		if size += len(raw); size > maxFanOut {
+			items[i].Truncated = true
+			continue
+		}
+		items[i].Output = raw
+	}
+	ok := f.ok()
+	doc := map[string]any{"total": len(items), "ok": ok, "failed": len(items) - ok, "results": items}
+	if f.names != nil {
+		byName := make(map[string]item, len(items))
+		for _, it := range items {
+			byName[it.Name] = it
+		}
+		doc = map[string]any{"total": len(items), "ok": ok, "failed": len(items) - ok, "branches": byName}
+	}
+	raw, err := json.Marshal(doc)
+	return workflow.Inline(raw), err
+}
+
+func (p *program) joined(v *visit) error {
+	j, err := params[workflow.JoinParams](v)
+	if err != nil {
+		return err
+	}
+	for name, n := range v.scope.body.nodes {
+		if to := n.ends["next"]; n.kind == workflow.KindMap && to != nil && *to == v.node.name {
+			res, ok := v.scope.branches[name]
+			if !ok {
+				break
+			}
+			p.settle(v, workflow.Settled{Outcome: reduce(j.Reduce, workflow.ReduceCollect, res.OK, res.Total), Output: res.Output})
+			return nil
+		}
+	}
+	return workflow.Errorf(workflow.CodeInvalidMapJoin, "join %s has no finished map before it", v.path())
+}
+
+// endScope ends a body.
+func (p *program) endScope(s *scope, c workflow.Completion) {
+	if s.parent == nil {
+		p.complete(s, c)
+		return
+	}
+	delete(p.scopes, s.id)
+	v := s.origin
+	if v.fan != nil {
+		i, _ := strconv.Atoi(s.branch)
+		v.fan.results[i] = branchResult{Outcome: "failed", Output: s.last}
+		if c.OK {
+			v.fan.results[i].Outcome = "next"
+		}
+		v.fan.busy--
+		v.fan.done++
+		p.fill(v)
+		return
+	}
+	r := workflow.Settled{Outcome: c.Exit, Completion: &c}
+	if r.Outcome == "" {
+		r.Outcome = "failed"
+		if c.OK {
+			r.Outcome = "next"
+		}
+	}
+	if !c.OK {
+		r.Status = workflow.VisitFailed
+	}
+	if _, ok := v.node.ends[r.Outcome]; !ok {
+		p.fail(v, workflow.Failure{Code: workflow.CodeExitMissing, Message: fmt.Sprintf("component %s ended with %q, which the node does not wire", v.node.name, r.Outcome)})
+		return
+	}
+	outputs, err := p.embed(s.outputs)
+	if err == nil {
+		var completion []byte
+		if completion, err = json.Marshal(c); err == nil {
+			r.Output, err = p.embed(map[string]workflow.Value{"outputs": outputs, "completion": workflow.Inline(completion)})
+		}
+	}
+	if err != nil {
+		p.fail(v, workflow.Failure{Code: workflow.CodeOf(err), Message: err.Error()})
+		return
+	}
+	p.settle(v, r)
+}
+
+// yieldSlot lets the next branch of the nearest fan begin while v waits for the
+// world outside.
+func (p *program) yieldSlot(v *visit) {
+	if f := nearestFan(v.scope); f != nil {
+		f.fan.busy--
+		p.fill(f)
+	}
+}
+
+func (p *program) takeSlot(v *visit) {
+	if f := nearestFan(v.scope); f != nil {
+		f.fan.busy++
+	}
+}
+
+func nearestFan(s *scope) *visit {
+	for ; s != nil && s.origin != nil; s = s.parent {
+		if s.origin.fan != nil {
+			return s.origin
+		}
+	}
+	return nil
+}
