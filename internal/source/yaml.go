@@ -158,13 +158,23 @@ func (r *yamlReader) stopped() bool {
 	return len(r.errs) >= maxErrors || r.added > r.limits.MaxNodes || r.aliases > r.limits.MaxAliases
 }
 
+// plainText reports whether a plain key, which YAML takes for a date or a boolean,
+// can only mean its characters: nobody keys by the values, and outcomes are called
+// true and false.
+func plainText(key *yaml.Node) bool {
+	if key.Style&yaml.TaggedStyle != 0 {
+		return false
+	}
+	return key.ShortTag() == "!!timestamp" || key.Value == "true" || key.Value == "false"
+}
+
 // key judges a mapping's key; first holds the lines of the keys so far.
 func (r *yamlReader) key(key *yaml.Node, first map[string]int) bool {
 	switch tag := key.ShortTag(); {
 	case tag == "!!merge":
 		r.fail(key, CodeUnsupported, "a merge key (<<)", "write the keys out")
 		return false
-	case key.Kind != yaml.ScalarNode || tag != "!!str" && (tag != "!!timestamp" || key.Style&yaml.TaggedStyle != 0):
+	case key.Kind != yaml.ScalarNode || tag != "!!str" && !plainText(key):
 		r.fail(key, CodeUnsupported, "a key that is not a string", "put the key in quotes")
 		return false
 	case strings.ContainsRune(key.Value, 0):
