@@ -58,3 +58,12 @@ func StaleAfter(run workflow.RunID, after, last int64) error {
 func StaleEpoch(run workflow.RunID, epoch, now int64) error {
 	return &Stale{Run: run, What: fmt.Sprintf("its epoch is %d, not %d", now, epoch)}
 }
+
+// Problem tells a damage as a Keeper reports it.
+func (d *Damaged) Problem() Problem {
+	next := "this run cannot be continued; start it again"
+	if d.LastGood > 0 {
+		next = fmt.Sprintf("events 1 to %d are good: fork from there with `tenon fork %s`", d.LastGood, d.Run)
+	}
+	return Problem{Run: d.Run, Seq: d.Seq, What: d.Why, Next: next}
+}

@@ -292,3 +292,8 @@ func holder() store.Holder {
 	}
 	return store.Holder{PID: os.Getpid(), Host: host, Here: true}
 }
+
+var (
+	_ store.Store  = (*Store)(nil)
+	_ store.Keeper = (*Store)(nil)
+)

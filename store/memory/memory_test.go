@@ -12,3 +12,8 @@ func TestStore(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(*testing.T) store.Store { return memory.New() })
 }
+
+func TestKeeper(t *testing.T) {
+	t.Parallel()
+	storetest.Keep(t, func(*testing.T) store.Store { return memory.New() })
+}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 	"modernc.org/sqlite"
 
+	"github.com/tenonrun/tenon/store"
 	"github.com/tenonrun/tenon/workflow"
 )
 
@@ -166,3 +167,8 @@ func (s *Store) Close() error {
 	}
 	return nil
 }
+
+var (
+	_ store.Store  = (*Store)(nil)
+	_ store.Keeper = (*Store)(nil)
+)

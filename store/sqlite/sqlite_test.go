@@ -27,3 +27,8 @@ func TestDurable(t *testing.T) {
 		}
 	})
 }
+
+func TestKeeper(t *testing.T) {
+	t.Parallel()
+	storetest.Keep(t, func(t *testing.T) store.Store { return opened(t, t.TempDir()) })
+}

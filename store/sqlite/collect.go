@@ -1,0 +1,220 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/tenonrun/tenon/store"
+	"github.com/tenonrun/tenon/workflow"
+)
+
+// collection is one pass of Collect.
+type collection struct {
+	*Store
+	ctx   context.Context
+	conn  *conn // reads, beside the writer
+	dry   bool
+	rep   store.Report
+	gone  map[int64]bool // keys of the runs that go
+	spare map[workflow.Digest]*spare
+}
+
+// spare is a blob whose run is gone.
+type spare struct {
+	id, size int64
+	used     bool // another run leads to it
+}
+
+// Collect removes runs that ended and are reached by nothing, with the blobs
+// that only they used. Space inside the database is used again; lock files stay.
+func (s *Store) Collect(ctx context.Context, before time.Time, dry bool) (rep store.Report, err error) {
+	conn, err := dial(ctx, s.dsn("&_pragma=query_only(1)"))
+	if err != nil {
+		return rep, s.fault("reading", err)
+	}
+	defer func() { err = errors.Join(err, conn.close()) }()
+	c := &collection{Store: s, ctx: ctx, conn: conn, dry: dry, gone: make(map[int64]bool), spare: make(map[workflow.Digest]*spare)}
+	heads, err := s.Runs(ctx, store.Query{})
+	if err != nil {
+		return rep, err
+	}
+	groups, kept := store.Garbage(heads, workflow.TimeOf(before))
+	c.rep.Kept = kept
+	for _, group := range groups {
+		if err := c.group(group); err != nil {
+			return c.rep, s.fault("collecting", err)
+		}
+	}
+	err = c.blobs()
+	if err == nil && !dry {
+		err = c.strays(before)
+	}
+	return c.rep, s.fault("collecting", err)
+}
+
+// group removes the runs of one group in one transaction, while it holds them.
+func (c *collection) group(group []workflow.RunID) error {
+	if c.dry {
+		return c.count(group, c.conn)
+	}
+	for _, run := range group {
+		o, err := c.Own(c.ctx, run)
+		if errors.Is(err, &workflow.Error{Code: workflow.CodeRunHeld}) {
+			c.rep.Kept = append(c.rep.Kept, string(run)+": it was taken in the meantime")
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		defer func() {
+			if err := o.Release(); err != nil {
+				c.log.Warn("releasing a collected run", "run", run, "err", err)
+			}
+		}()
+	}
+	// Under the transaction nothing can come to need the group any more.
+	check := func(w *writer) error { return ungrown(w, group) }
+	before := c.rep
+	err := c.do(c.ctx, check, func(w *writer) error {
+		c.rep = before
+		if err := c.count(group, w.conn); err != nil {
+			return err
+		}
+		for _, run := range group {
+			if err := w.remove(run); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		c.rep = before
+	}
+	if errors.Is(err, errGrew) {
+		c.rep.Kept = append(c.rep.Kept, string(group[0])+": another run has come to share its history")
+		return nil
+	}
+	return err
+}
+
+var errGrew = errors.New("the group has grown")
+
+// ungrown refuses to remove a group that a run outside it belongs to.
+func ungrown(w *writer, group []workflow.RunID) error {
+	for _, run := range group {
+		for _, column := range []string{"child_of", "fork_of"} {
+			err := w.conn.each("SELECT run FROM runs WHERE "+column+" = ? AND "+column+" <> ''", []any{string(run)}, func(row []driver.Value) error {
+				if name, _ := row[0].(string); !slices.Contains(group, workflow.RunID(name)) {
+					return errGrew
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (w *writer) remove(run workflow.RunID) error {
+	t, err := w.tail(run)
+	if err != nil || t == nil {
+		return err
+	}
+	for _, table := range []string{"events", "snapshots", "questions", "controls"} {
+		if err := w.conn.exec("DELETE FROM "+table+" WHERE run = ?", t.key); err != nil {
+			return err
+		}
+	}
+	delete(w.tails, string(run))
+	return w.conn.exec("DELETE FROM runs WHERE key = ?", t.key)
+}
+
+// count adds the runs of a group to the report.
+func (c *collection) count(group []workflow.RunID, conn *conn) error {
+	for _, run := range group {
+		row, err := conn.row("SELECT r.key, count(e.seq), ifnull(sum(length(e.data)), 0) FROM runs r LEFT JOIN events e ON e.run = r.key WHERE r.run = ?", string(run))
+		if err != nil {
+			return err
+		}
+		key, ok := row[0].(int64)
+		if !ok {
+			continue
+		}
+		c.gone[key] = true
+		c.rep.Runs++
+		c.rep.Events += row[1].(int64)
+		c.rep.Bytes += row[2].(int64)
+		c.rep.Removed = append(c.rep.Removed, string(run))
+	}
+	return nil
+}
+
+// blobs removes the blobs that only removed runs used.
+func (c *collection) blobs() error {
+	if err := c.spares(); err != nil || len(c.spare) == 0 {
+		return err
+	}
+	seen, err := c.mark(c.conn, marks{})
+	if err != nil {
+		return err
+	}
+	finish := func() {
+		for _, b := range c.spare {
+			if !b.used {
+				c.rep.Blobs++
+				c.rep.Bytes += b.size
+			}
+		}
+	}
+	if c.dry {
+		finish()
+		return nil
+	}
+	// What came while this looked is looked at inside the transaction.
+	check := func(w *writer) error {
+		_, err := c.mark(w.conn, seen)
+		return err
+	}
+	err = c.do(c.ctx, check, func(w *writer) error {
+		for _, b := range c.spare {
+			if b.used {
+				continue
+			}
+			if err := w.conn.exec("DELETE FROM blobs WHERE id = ?", b.id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		finish()
+	}
+	return err
+}
+
+// spares finds the blobs whose run is gone.
+func (c *collection) spares() error {
+	add := func(row []driver.Value) error {
+		digest, _ := row[1].([]byte)
+		c.spare[workflow.Digest(hex.EncodeToString(digest))] = &spare{id: row[0].(int64), size: row[2].(int64)}
+		return nil
+	}
+	if err := c.conn.each("SELECT id, digest, size FROM blobs WHERE run NOT IN (SELECT key FROM runs)", nil, add); err != nil {
+		return err
+	}
+	if !c.dry {
+		return nil // the runs are gone already
+	}
+	for key := range c.gone {
+		if err := c.conn.each("SELECT id, digest, size FROM blobs WHERE run = ?", []any{key}, add); err != nil {
+			return err
+		}
+	}
+	return nil
+}
