@@ -17,6 +17,9 @@ const (
 	maxExhausted  = 10      // nodes behind onExhausted
 )
 
+// reserved are names that no node may have.
+var reserved = []string{"START", "END", "__start__", "__end__", "next"}
+
 // checkGraph checks how the nodes of a body hang together.
 func (c *checker) checkGraph(b *body) {
 	if b.entry != "" && b.nodes[b.entry] == nil {
@@ -24,6 +27,9 @@ func (c *checker) checkGraph(b *body) {
 	}
 	for _, name := range b.order {
 		n := b.nodes[name]
+		if slices.Contains(reserved, name) {
+			c.failKey(workflow.CodeInvalidDefinition, n.pointer, fmt.Sprintf("%q is reserved: no node can be called so", name), "")
+		}
 		for _, outcome := range n.outcomes() {
 			if to := n.ends[outcome]; to != nil && b.nodes[*to] == nil {
 				c.missingNode(b, n.pointer+"/ends/"+escape(outcome), *to)
@@ -56,7 +62,7 @@ func (b *body) where() string {
 func (c *checker) checkEndings(b *body) {
 	reached := b.reach(b.entry, b.exhausted)
 	for _, name := range b.order {
-		if !reached[name] {
+		if !reached[name] && b.nodes[name].kind != "" {
 			c.strict(workflow.CodeUnreachableNode, b.nodes[name].pointer, fmt.Sprintf("no path leads to node %q%s", name, b.where()),
 				"wire an outcome to it, or remove it")
 		}

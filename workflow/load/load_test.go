@@ -2,11 +2,11 @@ package load_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tenonrun/tenon/executor"
 	"github.com/tenonrun/tenon/piece"
@@ -91,23 +91,96 @@ func TestPublishedDefinitions(t *testing.T) {
 	}
 }
 
-func TestLargeDocument(t *testing.T) {
+// digests are those that the documents were published with.
+var digests = map[string]string{
+	"freestyle": "f209b867e47af660e14d57bf967d4d542ec5de8c3316f1ee5770314807a09cbb",
+	"quick-sdd": "a6bd20e682ad6b47f8a9c09379512e26afe3dfdd78b3c40703e355de7e5eb804",
+}
+
+func TestVersion(t *testing.T) {
 	t.Parallel()
+	for name, want := range digests {
+		data, err := os.ReadFile("testdata/definitions/" + name + ".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := config(t)
+		cfg.Draft = false
+		w, err := load.Load(name, data, cfg)
+		if err != nil || string(w.Digest) != want {
+			t.Errorf("%s: digest %v, error %v", name, w, err)
+		}
+		draft := strings.Replace(string(data), want, "", 1)
+		draft = strings.Replace(draft, ",\n  \"version\": \"\"", "", 1)
+		_, err = load.Load(name, []byte(draft), cfg)
+		if code := workflow.CodeOf(err); code != workflow.CodeVersionMissing {
+			t.Errorf("%s without its version: %v", name, err)
+		}
+		changed := strings.Replace(string(data), `"entry"`, `"components": {}, "entry"`, 1)
+		_, err = load.Load(name, []byte(changed), cfg)
+		if err == nil || workflow.CodeOf(err) != workflow.CodeHashMismatch || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "--write-version") {
+			t.Errorf("%s changed: %v", name, err)
+		}
+	}
+}
+
+// TestSameDocument loads one document in several spellings.
+func TestSameDocument(t *testing.T) {
+	t.Parallel()
+	texts := map[string]string{
+		"a.json": `{"schemaVersion":2,"id":"same","entry":"x","nodes":{"x":{"kind":"condition","params":{"expr":"$vars.item == 1.50"},"ends":{"true":null,"false":"y"}},"y":{"kind":"end","params":{"outcome":"success"},"ends":{}}},"budget":{"maxCostUsd":1e0}}`,
+		"b.yaml": "id: same\nentry: x\nschemaVersion: 2\nbudget: {maxCostUsd: 1.0}\nnodes:\n  y: {ends: {}, kind: end, params: {outcome: success}}\n  x:\n    kind: condition\n    # a comment\n    params: {expr: '$vars.item == 1.50'}\n    ends:\n      false: y\n      true:\n",
+	}
+	seen := map[workflow.Digest]string{}
+	for name, text := range texts {
+		text = strings.ReplaceAll(text, "$vars.item", "$vars.changeId")
+		w, err := load.Load(name, []byte(text), config(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[w.Digest] = name
+		again, err := load.Load("again.json", w.Document, config(t))
+		if err != nil || again.Digest != w.Digest {
+			t.Errorf("%s: the stored document loads as %v, %v", name, again, err)
+		}
+		if def, err := load.Decode(w.Document); err != nil || def.ID != "same" || len(def.Nodes) != 2 {
+			t.Errorf("%s: decoding the stored document: %+v, %v", name, def, err)
+		}
+	}
+	if len(seen) != 1 {
+		t.Errorf("digests differ: %v", seen)
+	}
+}
+
+// large is a valid document of at least so many bytes.
+func large(size int) []byte {
 	var b strings.Builder
 	b.WriteString(`{"schemaVersion":1,"id":"large","title":"Large","journal":"ledger-only","change":"none","entry":"n0","maxTransitions":10000,"roles":[],"nodes":{`)
 	n := 0
-	for ; b.Len() < 2_000_000; n++ {
-		b.WriteString(`"n` + itoa(n) + `":{"kind":"condition","params":{"expr":"$vars.a == ` + itoa(n) + `"},"ends":{"true":"n` + itoa(n+1) + `","false":"end"}},`)
+	for ; b.Len() < size; n++ {
+		fmt.Fprintf(&b, `"n%d":{"kind":"condition","params":{"expr":"$vars.a == %d"},"ends":{"true":"n%d","false":"end"}},`+"\n", n, n, n+1)
 	}
-	b.WriteString(`"n` + itoa(n) + `":{"kind":"condition","params":{"expr":"true"},"ends":{"true":"end","false":"end"}},"end":{"kind":"end","params":{"outcome":"success"},"ends":{}}}}`)
-	start := time.Now()
-	if _, err := load.Load("large.json", []byte(b.String()), config(t)); err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%d nodes, %d bytes: %v", n, b.Len(), time.Since(start))
+	fmt.Fprintf(&b, `"n%d":{"kind":"assign","params":{"set":{"a":1}},"ends":{"next":"end","failed":"end"}},"end":{"kind":"end","params":{"outcome":"success"},"ends":{}}}}`, n)
+	return []byte(b.String())
 }
 
-func itoa(n int) string {
-	raw, _ := json.Marshal(n)
-	return string(raw)
+func TestLargeDocument(t *testing.T) {
+	t.Parallel()
+	if _, err := load.Load("large.json", large(100_000), config(t)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := load.Load("larger.json", large(2<<20), config(t))
+	if err == nil || !strings.Contains(err.Error(), "2097152") {
+		t.Errorf("more than 2 MiB: %v", err)
+	}
+}
+
+func BenchmarkLoad(b *testing.B) {
+	data, cfg := large(2_000_000), config(b)
+	b.SetBytes(int64(len(data)))
+	for b.Loop() {
+		if _, err := load.Load("large.json", data, cfg); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

@@ -70,25 +70,58 @@ func (c *checker) checkFormat(name string, raw []byte, pointer string) {
 	}
 }
 
+// newer are the keys that only format 2 has.
+var newer = []string{"inputs", "onExhausted", "dimensions", "group"}
+
 // addShape reports what a schema found.
 func (c *checker) addShape(code workflow.Code, pointer string, p schema.Problem) {
 	at := pointer + p.Pointer
 	switch p.Keyword {
 	case "additionalProperties", "unevaluatedProperties", "propertyNames":
-		c.failKey(code, at, c.withOther(at, p), keyHint(p))
+		switch form := named(code, at); {
+		case c.level == 1 && code == workflow.CodeInvalidDefinition && slices.Contains(newer, p.Key):
+			c.failKey(code, at, fmt.Sprintf("%s in format 1", p.Message), "it belongs to format 2: schemaVersion: 2")
+		case form != "":
+			c.failKey(code, at, fmt.Sprintf("%q is not a name for %s", p.Key, form), "")
+		default:
+			c.failKey(code, at, p.Message, keyHint(p))
+		}
 	case "enum", "const":
-		c.fail(code, at, p.Message, near(c.textAt(at), p.Allowed))
+		c.fail(code, at, subject(at)+p.Message, near(c.textAt(at), p.Allowed))
 	default:
-		c.fail(code, at, p.Message, "")
+		c.fail(code, at, subject(at)+p.Message, "")
 	}
 }
 
-// withOther says where a key that is unknown here would be known.
-func (c *checker) withOther(at string, p schema.Problem) string {
-	if c.level == 1 && p.Keyword == "additionalProperties" && slices.Contains([]string{"inputs", "onExhausted", "dimensions", "group"}, p.Key) {
-		return p.Message + " in format 1: it belongs to format 2 (schemaVersion: 2)"
+// named says what a key at a pointer names, and how such names look; "" where
+// keys are fixed words.
+func named(code workflow.Code, pointer string) string {
+	keys := segments(pointer)
+	if code != workflow.CodeInvalidDefinition || len(keys) < 2 {
+		return ""
 	}
-	return p.Message
+	switch keys[len(keys)-2] {
+	case "nodes":
+		return "a node: letters, digits, _ and -, at most 120"
+	case "components":
+		return "a component: small letters, digits and -, at most 64"
+	case "ends":
+		return "an outcome: small letters, digits and -, at most 32"
+	}
+	return ""
+}
+
+// subject names the value at a pointer, to begin a message with.
+func subject(pointer string) string {
+	keys := segments(pointer)
+	if len(keys) == 0 {
+		return ""
+	}
+	last := keys[len(keys)-1]
+	if _, err := strconv.Atoi(last); err == nil && len(keys) > 1 {
+		last = keys[len(keys)-2] + "/" + last
+	}
+	return last + ": "
 }
 
 func keyHint(p schema.Problem) string {
