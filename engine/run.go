@@ -245,7 +245,12 @@ func (r *run) loop(ctx context.Context) (Result, error) {
 	defer close(r.dead)
 	poll := time.NewTicker(r.e.cfg.Poll)
 	defer poll.Stop()
-	if err := r.drain(ctx); err != nil {
+	if r.create == nil { // a new run has no messages yet
+		if err := r.drain(ctx); err != nil {
+			return Result{}, r.abandon(err)
+		}
+	}
+	if err := r.fireTimers(); err != nil { // what came due while nobody drove the run
 		return Result{}, r.abandon(err)
 	}
 	for {
@@ -253,7 +258,7 @@ func (r *run) loop(ctx context.Context) (Result, error) {
 			return Result{}, r.abandon(err)
 		}
 		if r.atRest() {
-			again, err := r.last1(ctx)
+			again, err := r.settleDown(ctx)
 			if err != nil {
 				return Result{}, r.abandon(err)
 			}
@@ -268,10 +273,13 @@ func (r *run) loop(ctx context.Context) (Result, error) {
 	}
 }
 
-// last1 looks into the inbox once more before the run rests, and writes the
-// head; again is true when there is something to do after all.
-func (r *run) last1(ctx context.Context) (again bool, err error) {
+// settleDown looks into the inbox once more before the run rests, and writes
+// the head; again is true when there is something to do after all.
+func (r *run) settleDown(ctx context.Context) (again bool, err error) {
 	before := r.seq
+	if end := r.memory.Ended; end != nil && end.Status.Terminal() {
+		return false, nil // the head went with the end
+	}
 	if !r.stopping {
 		if err := r.drain(ctx); err != nil {
 			return false, err

@@ -191,7 +191,10 @@ func (p *program) commit(s *scope, v *visit, e workflow.Event, f *workflow.Settl
 	if f.History != "" {
 		p.remember(s, v, f.History)
 	}
-	s.answers = append(s.answers, f.Answers...)
+	for _, a := range f.Answers {
+		a.Node = name
+		s.answers = append(s.answers, a)
+	}
 	if v.fan != nil && v.node.kind == workflow.KindMap {
 		put(&s.branches, name, v.fan.result(f.Output))
 	}

@@ -157,7 +157,32 @@ func (c *compiler) node(name string, n workflow.Node) (*node, error) {
 		return nil, workflow.Errorf(problems[i].Code, "%s", problems[i].Message).WithHint("%s", problems[i].Hint)
 	}
 	out.traits = traits
-	return out, c.control(out)
+	if err := c.control(out); err != nil {
+		return nil, err
+	}
+	return out, ownParams(out)
+}
+
+// ownParams keeps the params of bodies that are written in place away from the
+// interpolation of the node that holds them.
+func ownParams(n *node) error {
+	if !n.templated || n.kind != workflow.KindParallel && n.kind != workflow.KindMap {
+		return nil
+	}
+	var m map[string]json.RawMessage
+	if err := json.Unmarshal(n.params, &m); err != nil {
+		return err
+	}
+	delete(m, "branches")
+	if len(m["body"]) > 0 && m["body"][0] == '{' {
+		delete(m, "body")
+	}
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	n.params, n.templated = raw, bytes.Contains(raw, []byte("{{"))
+	return nil
 }
 
 // control decodes the params of the kinds that the graph carries out itself.

@@ -11,11 +11,11 @@ const maxDetour = 10
 
 // stalled takes the way of onExhausted when refusals are all that is left.
 func (p *program) stalled() {
-	if p.refused == 0 || p.cancelled || len(p.queue) > 0 {
+	if p.refused == 0 || p.cancelled {
 		return
 	}
 	for _, v := range p.visits {
-		if v.state != stateRefused && v.fan == nil && p.leaf(v) {
+		if v.settling || v.state != stateRefused && v.fan == nil && p.leaf(v) {
 			return // something may still move
 		}
 	}

@@ -78,17 +78,18 @@ const (
 )
 
 type visit struct {
-	id      workflow.VisitID
-	node    *node
-	scope   *scope
-	number  int
-	state   string
-	self    bool
-	params  json.RawMessage
-	problem *workflow.Failure // it fails as soon as it is admitted
-	refusal workflow.Code
-	fan     *fan
-	timer   workflow.Time
+	id       workflow.VisitID
+	node     *node
+	scope    *scope
+	number   int
+	state    string
+	self     bool
+	params   json.RawMessage
+	problem  *workflow.Failure // it fails as soon as it is admitted
+	refusal  workflow.Code
+	fan      *fan
+	timer    workflow.Time
+	settling bool // its result is given and not recorded yet
 }
 
 func (v *visit) path() string { return join(v.scope.path, v.node.name) }
@@ -255,6 +256,7 @@ func (p *program) want(v *visit) {
 }
 
 func (p *program) settle(v *visit, r workflow.Settled) {
+	v.settling = true
 	p.give(workflow.SettleVisit{Visit: v.id, Node: v.path(), Number: v.number, Result: r})
 }
 

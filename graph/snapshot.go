@@ -51,17 +51,18 @@ type scopeImage struct {
 }
 
 type visitImage struct {
-	ID      workflow.VisitID  `json:"id"`
-	Node    string            `json:"node"`
-	Scope   string            `json:"scope,omitempty"`
-	Number  int               `json:"number"`
-	State   string            `json:"state"`
-	Self    bool              `json:"self,omitempty"`
-	Params  json.RawMessage   `json:"params,omitempty"` // only when they are not the node's
-	Problem *workflow.Failure `json:"problem,omitempty"`
-	Refusal workflow.Code     `json:"refusal,omitempty"`
-	Timer   workflow.Time     `json:"timer,omitempty"`
-	Fan     *fanImage         `json:"fan,omitempty"`
+	ID       workflow.VisitID  `json:"id"`
+	Node     string            `json:"node"`
+	Scope    string            `json:"scope,omitempty"`
+	Number   int               `json:"number"`
+	State    string            `json:"state"`
+	Self     bool              `json:"self,omitempty"`
+	Params   json.RawMessage   `json:"params,omitempty"` // only when they are not the node's
+	Problem  *workflow.Failure `json:"problem,omitempty"`
+	Refusal  workflow.Code     `json:"refusal,omitempty"`
+	Timer    workflow.Time     `json:"timer,omitempty"`
+	Settling bool              `json:"settling,omitempty"`
+	Fan      *fanImage         `json:"fan,omitempty"`
 }
 
 type fanImage struct {
@@ -113,7 +114,7 @@ func (s *scope) image() scopeImage {
 func (v *visit) image() visitImage {
 	im := visitImage{
 		ID: v.id, Node: v.node.name, Scope: v.scope.id, Number: v.number, State: v.state, Self: v.self,
-		Problem: v.problem, Refusal: v.refusal, Timer: v.timer,
+		Problem: v.problem, Refusal: v.refusal, Timer: v.timer, Settling: v.settling,
 	}
 	if string(v.params) != string(v.node.params) {
 		im.Params = v.params
@@ -203,7 +204,7 @@ func (p *program) restoreVisit(im visitImage) (*visit, error) {
 	}
 	v := &visit{
 		id: im.ID, node: n, scope: s, number: im.Number, self: im.Self, params: n.params,
-		problem: im.Problem, refusal: im.Refusal, timer: im.Timer,
+		problem: im.Problem, refusal: im.Refusal, timer: im.Timer, settling: im.Settling,
 	}
 	if im.Params != nil {
 		v.params = im.Params
