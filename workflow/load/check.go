@@ -110,7 +110,7 @@ func (c *checker) addBody(b *body) {
 	c.bodies = append(c.bodies, b)
 	for _, name := range b.order {
 		n := b.nodes[name]
-		fields := object(n.params)
+		fields := n.fields
 		switch n.kind {
 		case workflow.KindComponent:
 			c.addRef(b, n, fields["ref"], "/ref", "")
@@ -168,7 +168,7 @@ func (c *checker) resolve(b *body, n *node, r *ref) {
 	if n.kind == workflow.KindMap {
 		r.body.mapped = true
 	}
-	for _, name := range sortedKeys(object(object(n.params)["inputs"])) {
+	for _, name := range sortedKeys(object(n.fields["inputs"])) {
 		r.body.given[name] = true
 	}
 }
@@ -238,7 +238,7 @@ func (c *checker) checkVerified() {
 	for _, b := range c.bodies {
 		for _, name := range b.order {
 			n := b.nodes[name]
-			if n.kind == workflow.KindEnd && n.field("outcome") == "success" && string(object(n.params)["requiresVerified"]) != "true" {
+			if n.kind == workflow.KindEnd && n.field("outcome") == "success" && string(n.fields["requiresVerified"]) != "true" {
 				c.fail(workflow.CodeVerificationRequired, n.pointer+"/params", fmt.Sprintf("end %q succeeds without proof, and %q writes", b.inside(name), writer),
 					`write requiresVerified: true here, or decide for all with delivery: {requiresVerified: true} or {requiresVerified: false}`)
 			}

@@ -34,6 +34,7 @@ type node struct {
 	pointer string
 	kind    string
 	params  json.RawMessage // an object, or nil
+	fields  map[string]json.RawMessage
 	ends    map[string]*string
 	label   string
 	group   string
@@ -86,7 +87,7 @@ func readNode(raw json.RawMessage, name, pointer string) *node {
 	if json.Unmarshal(fields["retry"], &n.retry) != nil {
 		n.retry = workflow.Retry{}
 	}
-	if object(fields["params"]) != nil {
+	if n.fields = object(fields["params"]); n.fields != nil {
 		n.params = fields["params"]
 	}
 	ends := object(fields["ends"])
@@ -111,7 +112,7 @@ func (n *node) outcomes() []string { return slices.Sorted(maps.Keys(n.ends)) }
 
 // field returns a param that is a text, or "".
 func (n *node) field(name string) string {
-	s, _ := str(object(n.params)[name])
+	s, _ := str(n.fields[name])
 	return s
 }
 

@@ -83,7 +83,7 @@ func (c *checker) variables() map[*body]map[string]bool {
 
 // assigns adds the variables that a node may set.
 func (n *node) assigns(vars map[string]bool) {
-	fields := object(n.params)
+	fields := n.fields
 	if n.kind == workflow.KindAssign {
 		for _, key := range []string{"set", "increment"} {
 			for name := range object(fields[key]) {
@@ -134,7 +134,7 @@ type names struct {
 
 // checkTokens checks the {{...}} tokens of a node's params.
 func (s *names) checkTokens(n *node) {
-	fields := object(n.params)
+	fields := n.fields
 	for _, key := range sortedKeys(fields) {
 		if slices.Contains(literal, key) {
 			continue
@@ -177,7 +177,7 @@ func (s *names) unsafe(pointer string, token expr.Token) {
 // checkExpressions checks the paths of a node's expressions. Those that do not
 // parse are told by the piece.
 func (s *names) checkExpressions(n *node) {
-	fields := object(n.params)
+	fields := n.fields
 	for _, at := range []struct {
 		pointer string
 		raw     json.RawMessage
@@ -248,7 +248,7 @@ func (s *names) checkPath(pointer string, code workflow.Code, written, root stri
 
 // checkReferences checks the params that name a node.
 func (s *names) checkReferences(n *node) {
-	fields := object(n.params)
+	fields := n.fields
 	for _, at := range []struct {
 		pointer string
 		raw     json.RawMessage
