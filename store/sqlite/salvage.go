@@ -22,8 +22,10 @@ const pageSize = 4096
 
 // Salvage copies what can be read of the store in the directory from into a new
 // store in the directory to: every run whose whole history verifies, with its
-// blobs. The report names the runs that are left behind and how far each is
-// good. The damaged store is not changed; no process may use it meanwhile.
+// blobs, and of the others the part before the damage, which can be forked but
+// not continued. The report counts the whole runs and names the others and how
+// far each is good. The damaged store is not changed; no process may use it
+// meanwhile.
 func Salvage(ctx context.Context, from, to string) (rep store.Report, err error) {
 	s, err := Open(ctx, Config{Dir: to})
 	if err != nil {
@@ -216,7 +218,7 @@ func (v *salvage) copyFiles() error {
 	return nil
 }
 
-// judge removes the runs that do not verify, and reports.
+// judge cuts the runs that do not verify, and reports.
 func (v *salvage) judge() error {
 	if err := v.nameless(); err != nil {
 		return err
@@ -225,16 +227,14 @@ func (v *salvage) judge() error {
 	if err != nil {
 		return err
 	}
-	var lost []workflow.RunID
+	lost := make(map[workflow.RunID]int64) // with the last good seq
 	for _, h := range heads {
 		err := v.verify(h)
 		var d *store.Damaged
 		switch {
 		case errors.As(err, &d):
-			p := d.Problem()
-			p.Next = fmt.Sprintf("it stays in %s; its events up to %d are good", v.from, d.LastGood)
-			v.rep.Problems = append(v.rep.Problems, p)
-			lost = append(lost, h.Run)
+			v.rep.Problems = append(v.rep.Problems, d.Problem())
+			lost[h.Run] = d.LastGood
 			continue
 		case err != nil:
 			return err
@@ -246,8 +246,8 @@ func (v *salvage) judge() error {
 		v.rep.Events += h.Last - h.Cut
 	}
 	err = v.do(v.ctx, func(*writer) error { return nil }, func(w *writer) error {
-		for _, run := range lost {
-			if err := w.remove(run); err != nil {
+		for run, good := range lost {
+			if err := w.cut(run, good); err != nil {
 				return err
 			}
 		}
@@ -257,6 +257,23 @@ func (v *salvage) judge() error {
 		return err
 	}
 	return v.checkBlobs(v.ctx, v.rep)
+}
+
+// cut keeps the good part of a damaged run, for forks of it, and ends it with an
+// event that nobody can read: a history that lost its end must not pass as whole.
+func (w *writer) cut(run workflow.RunID, good int64) error {
+	t, err := w.tail(run)
+	if err != nil || t == nil {
+		return err
+	}
+	if good <= t.cut {
+		return w.remove(run)
+	}
+	if err := w.conn.exec("DELETE FROM events WHERE run = ? AND seq > ?", t.key, good); err != nil {
+		return err
+	}
+	delete(w.tails, string(run))
+	return w.event(t.key, store.Record{Event: workflow.Event{Seq: good + 1}, Type: "damaged", Data: []byte{}})
 }
 
 // verify checks the whole history of a run, and that it is whole.
