@@ -85,10 +85,7 @@ func (r *Redactor) Redact(s string) string {
 	var out strings.Builder
 	out.Grow(len(s))
 	for line := range strings.Lines(s) {
-		if suspicious(line) {
-			line = hidePatterns(line)
-		}
-		out.WriteString(line)
+		hideLine(&out, line)
 	}
 	return out.String()
 }

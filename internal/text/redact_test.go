@@ -205,3 +205,27 @@ func BenchmarkRedactJSONClean(b *testing.B) {
 		}
 	}
 }
+
+func TestRedactLongLines(t *testing.T) {
+	t.Parallel()
+	var r text.Redactor
+	filler := strings.Repeat("x=1, ", 20_000)
+	secret := "API_KEY=abcd12345 "
+	in := filler + secret + filler + `password: "` + strings.Repeat("long and secret ", 100) + `" ` + filler + secret
+	got := r.Redact(in)
+	want := filler + "API_KEY=" + m + " " + filler + `password: "` + m + `" ` + filler + "API_KEY=" + m + " "
+	if got != want {
+		t.Errorf("%d bytes instead of %d", len(got), len(want))
+	}
+}
+
+// TestRedactDense: every place of the line asks for a search, which happens once.
+func TestRedactDense(t *testing.T) {
+	t.Parallel()
+	var r text.Redactor
+	for _, s := range []string{strings.Repeat("token", 20_000), strings.Repeat("key \"", 20_000)} {
+		if got := r.Redact(s); got != s {
+			t.Errorf("%.20q… was changed", s)
+		}
+	}
+}

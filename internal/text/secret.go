@@ -40,8 +40,8 @@ var (
 		`|pypi-[A-Za-z0-9_-]{20,}|[rs]k_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9]{16,}|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})`)
 	schemePattern = regexp.MustCompile(`(?i)\b((?:bearer|basic)\s+)([a-z0-9._~+/=-]{8,})`)
 	headerPattern = regexp.MustCompile(`(?i)(authorization` + `(?:` + quote + `)?\s*[:=]\s*(?:` + quote + `)?(?:(?:bearer|basic|token|digest)\s+)?)([^\s"'\\,;]{6,})`)
-	quotedPattern = regexp.MustCompile(`(?i)([a-z0-9_.-]*` + secretNames + `(?:` + quote + `)?\s*(?::=|=>|==?|:)\s*` + quote + `)([^"'\\\n]+)`)
-	barePattern   = regexp.MustCompile(`(?i)([a-z0-9_.-]*` + secretNames + `(?:` + quote + `)?(?::=|=>|==?|:|\s+(?::=|=>|==?|:))\s*)([^\s"'\\,;&<>(){}\[\]]+)`)
+	quotedPattern = regexp.MustCompile(`(?i)(` + secretNames + `(?:` + quote + `)?\s*(?::=|=>|==?|:)\s*` + quote + `)([^"'\\\n]+)`)
+	barePattern   = regexp.MustCompile(`(?i)(` + secretNames + `(?:` + quote + `)?(?::=|=>|==?|:|\s+(?::=|=>|==?|:))\s*)([^\s"'\\,;&<>(){}\[\]]+)`)
 	flagPattern   = regexp.MustCompile(`(?i)(--?[a-z0-9-]*` + secretNames + `\s+)([^\s"'\\,;&<>(){}\[\]-][^\s"'\\,;&<>(){}\[\]]*)`)
 	userPattern   = regexp.MustCompile(`(?i)([a-z][a-z0-9+.-]*://)([^\s/?#"'@:]*)(:[^\s/?#"'@]*)?@`)
 	queryPattern  = regexp.MustCompile(`(?i)([?&](?:[a-z0-9_.-]*(?:token|secret|password|signature|api-?key|credential)|key|sig|auth)=)([^&#\s"'<>\\]+)`)
@@ -55,21 +55,34 @@ func hidePrivateKeys(s string) string {
 	return pemPattern.ReplaceAllString(s, Mark)
 }
 
-// hidePatterns redacts one line.
-func hidePatterns(line string) string {
-	line = userPattern.ReplaceAllStringFunc(line, hideUser)
-	line = hideValues(queryPattern, line, func(_, v string) bool { return len(v) >= minSecret })
-	line = hideValues(headerPattern, line, func(_, v string) bool { return true })
-	line = hideValues(schemePattern, line, func(_, v string) bool { return mixed(v) })
-	line = tokenPattern.ReplaceAllStringFunc(line, func(v string) string {
-		if !hasDigit(v) {
-			return v
-		}
+// hidePatterns redacts a part of a line with the patterns that were asked for.
+func hidePatterns(s string, what search) string {
+	if what&forUsers != 0 {
+		s = userPattern.ReplaceAllStringFunc(s, hideUser)
+	}
+	if what&forQueries != 0 {
+		s = hideValues(queryPattern, s, func(_, v string) bool { return len(v) >= minSecret })
+	}
+	if what&forHeaders != 0 {
+		s = hideValues(headerPattern, s, func(_, v string) bool { return true })
+		s = hideValues(schemePattern, s, func(_, v string) bool { return mixed(v) })
+	}
+	if what&forTokens != 0 {
+		s = tokenPattern.ReplaceAllStringFunc(s, hideToken)
+	}
+	if what&forKeys != 0 {
+		s = hideValues(quotedPattern, s, secretUnder)
+		s = hideValues(barePattern, s, secretBare)
+		s = hideValues(flagPattern, s, secretBare)
+	}
+	return s
+}
+
+func hideToken(match string) string {
+	if hasDigit(match) {
 		return Mark
-	})
-	line = hideValues(quotedPattern, line, secretUnder)
-	line = hideValues(barePattern, line, secretBare)
-	return hideValues(flagPattern, line, secretBare)
+	}
+	return match
 }
 
 // hideValues replaces the second group of p where secret says so.
