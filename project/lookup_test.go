@@ -1,0 +1,87 @@
+package project_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tenonrun/tenon/project"
+	"github.com/tenonrun/tenon/provider/scripted"
+	"github.com/tenonrun/tenon/workflow"
+)
+
+func TestFind(t *testing.T) {
+	t.Parallel()
+	root := tree(t, map[string]string{
+		"m/.git": "/", "m/.tenon/workflows/deploy.yaml": "", "m/.tenon/workflows/shared.json": "", "m/.claude/workflows/review.js": "",
+		"m/a/.tenon/workflows/shared.yml": "", "m/a/.claude/workflows/shared.js": "", "m/a/.tenon/workflows/twice.yaml": "", "m/a/.tenon/workflows/twice.json": "",
+		"m/a/sub/local.yaml": "", "m/a/sub/plain": "", "m/a/.tenon/workflows/notes.md": "",
+		".tenon-outside": "", "outside/.tenon/workflows/far.yaml": "",
+	})
+	p := open(t, options(root, "m/a/sub", nil))
+	for name, want := range map[string]string{
+		"shared": "m/a/.tenon/workflows/shared.yml", "deploy": "m/.tenon/workflows/deploy.yaml", "review": "m/.claude/workflows/review.js",
+		"local.yaml": "m/a/sub/local.yaml", "../.tenon/workflows/twice.json": "m/a/.tenon/workflows/twice.json", "plain": "m/a/sub/plain",
+		filepath.Join(root, "outside/.tenon/workflows/far.yaml"): "outside/.tenon/workflows/far.yaml",
+	} {
+		f, err := p.Find(name)
+		if err != nil || f.Path != filepath.Join(root, want) {
+			t.Errorf("%s: %+v, %v", name, f, err)
+		}
+		if script := strings.HasSuffix(want, ".js"); script != (f.Kind == workflow.KindScript) {
+			t.Errorf("%s is of kind %s", name, f.Kind)
+		}
+	}
+	for name, want := range map[string]string{
+		"twice": "twice: .tenon/workflows/twice.yaml and .tenon/workflows/twice.json", "depoly": `did you mean "deploy"?`,
+		"far": "known: deploy, review, shared, twice", "none.yaml": "no such file", "../.tenon/workflows": "is not a file",
+	} {
+		if _, err := p.Find(name); workflow.CodeOf(err) != workflow.CodeWorkflowNotFound || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+	}
+	var names []string
+	for _, f := range p.Workflows() {
+		names = append(names, f.Name)
+	}
+	if got := strings.Join(names, " "); got != "deploy review shared twice" {
+		t.Errorf("workflows: %s", got)
+	}
+}
+
+func TestInit(t *testing.T) {
+	t.Parallel()
+	root := tree(t, map[string]string{"p": "/", "old/.tenon/config.yaml": "verification: {commands: [{command: rm}]}"})
+	p, files, err := project.Init(options(root, "p", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if trusted, err := p.Trusted(); !trusted || err != nil {
+		t.Errorf("what init wrote is not trusted: %v", err)
+	}
+	if len(files) != 3 || files[0].Kept || p.Config.Providers["fixture"].Type != "scripted" {
+		t.Errorf("files %+v, config %+v", files, p.Config)
+	}
+	if _, err := p.Find("hello"); err != nil {
+		t.Error(err)
+	}
+	script := p.Path(p.Config.Providers["scripted"].File)
+	data, err := os.ReadFile(script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := scripted.Load(script, data); err != nil {
+		t.Errorf("the script of init: %v", err)
+	}
+	if _, files, err = project.Init(options(root, "p", nil)); err != nil || !files[0].Kept || !files[2].Kept {
+		t.Errorf("a second init: %+v, %v", files, err)
+	}
+	p, files, err = project.Init(options(root, "old", nil))
+	if err != nil || !files[0].Kept || files[1].Kept {
+		t.Fatalf("init over a configuration: %+v, %v", files, err)
+	}
+	if trusted, _ := p.Trusted(); trusted {
+		t.Error("init trusts a configuration that it did not write")
+	}
+}
