@@ -14,27 +14,41 @@ import (
 // text reads one string, writes its canonical form and returns its characters.
 func (w *writer) text() ([]byte, error) {
 	start := w.pos + 1
+	rest := w.in[start:]
 	ascii := true
-	for i := start; i < len(w.in); i++ {
-		switch c := w.in[i]; {
-		case c == '"':
-			if !ascii && !utf8.Valid(w.in[start:i]) {
-				return nil, w.fail("a string that is not UTF-8")
-			}
-			w.out = append(w.out, w.in[w.pos:i+1]...)
-			w.pos = i + 1
-			return w.in[start:i], nil
-		case c == '\\':
-			return w.escaped(start)
-		case c < 0x20:
-			w.pos = i
-			return nil, w.fail("a control character in a string; write it as an escape")
+	for i, c := range rest {
+		if ordinary[c] {
+			continue
+		}
+		switch {
 		case c >= utf8.RuneSelf:
 			ascii = false
+		case c == '"':
+			if !ascii && !utf8.Valid(rest[:i]) {
+				return nil, w.fail("a string that is not UTF-8")
+			}
+			w.out = append(w.out, w.in[w.pos:start+i+1]...)
+			w.pos = start + i + 1
+			return rest[:i], nil
+		case c == '\\':
+			return w.escaped(start)
+		default:
+			w.pos = start + i
+			return nil, w.fail("a control character in a string; write it as an escape")
 		}
 	}
 	w.pos = len(w.in)
 	return nil, w.fail("a string without its closing quote")
+}
+
+// ordinary are the ASCII characters that stand for themselves in a string.
+var ordinary = ordinaryTable()
+
+func ordinaryTable() (table [256]bool) {
+	for c := 0x20; c < utf8.RuneSelf; c++ {
+		table[c] = c != '"' && c != '\\'
+	}
+	return table
 }
 
 // escaped reads a string that has escapes, from its first character on.

@@ -167,6 +167,8 @@ func leaf(k jsonschema.ErrorKind) Problem {
 		p.Message = fmt.Sprintf("%s does not match %s", quoted(k.Got), k.Want)
 	case *kind.Format: // only of patterns in a schema: formats are not asserted
 		p.Message = fmt.Sprintf("%s is not a valid %s: %v", quoted(k.Got), k.Want, k.Err)
+	case *kind.RefCycle:
+		p.Keyword, p.Message = "$ref", "the schema refers to itself without end"
 	case *kind.UniqueItems:
 		p.Message = fmt.Sprintf("the items %d and %d are equal", k.Duplicates[0], k.Duplicates[1])
 	case *kind.Contains:

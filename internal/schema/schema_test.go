@@ -55,6 +55,8 @@ func TestValidate(t *testing.T) {
 		"told apart":     {`{"oneOf":[{"properties":{"kind":{"const":"x"}},"required":["n"]},{"properties":{"kind":{"const":"y"}},"required":["m"]}]}`, `{"kind":"y"}`, `|required|the key "m" is missing`},
 		"two fit":        {`{"oneOf":[{"type":"number"},{"minimum":0}]}`, `1`, "|oneOf|fits more than one of the alternatives: [0 1]"},
 		"unevaluated":    {`{"allOf":[{"properties":{"a":{}}}],"properties":{"b":{}},"unevaluatedProperties":false}`, `{"a":1,"c":2}`, `/c|unevaluatedProperties|unknown key "c"`},
+		"endless":        {`{"$defs":{"a":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"}`, `1`, "|$ref|the schema refers to itself without end"},
+		"recursive":      {`{"properties":{"n":{"$ref":"#"}},"additionalProperties":false}`, `{"n":{"n":{"m":1}}}`, `/n/n/m|additionalProperties|unknown key "m"`},
 		"format ignored": {`{"format":"email","contentMediaType":"application/json"}`, `"no"`, ""},
 		"not JSON":       {`true`, `{"a":`, "||not JSON: the text ends too early"},
 		"more":           {`true`, `1 2`, "||not JSON: there is more after the value"},
