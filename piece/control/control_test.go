@@ -316,6 +316,11 @@ func TestEndWithoutReceipts(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", params, got, want)
 		}
 	}
+	c, run := contextOf(t, "end", 1, `{"outcome":"failure","blockerFrom":"check"}`)
+	c.State = map[string]any{"$outputs": map[string]any{"check": map[string]any{"blocker": map[string]any{"kind": "network"}}}}
+	if s, err := run(); err != nil || string(s.Output.JSON) != `{"blocker":{"kind":"network"}}` {
+		t.Errorf("blocker: %s, %v", s.Output.JSON, err)
+	}
 }
 
 func pause(t *testing.T, run func() (workflow.Settled, error)) {

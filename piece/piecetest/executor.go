@@ -42,11 +42,18 @@ func (e *Executor) Execute(ctx context.Context, t executor.Turn, h executor.Host
 	if err != nil {
 		return executor.Reply{}, err
 	}
-	var r executor.Reply
-	if err := json.Unmarshal(memo, &r); err != nil {
+	var said memoised
+	if err := json.Unmarshal(memo, &said); err != nil {
 		return executor.Reply{}, fmt.Errorf("piecetest: reading a memo: %w", err)
 	}
-	return r, nil
+	return executor.Reply{Text: said.Text, Structured: said.Structured, Session: said.Session, Rounds: 1}, nil
+}
+
+// memoised is the memo of a step.
+type memoised struct {
+	Text       string
+	Structured json.RawMessage `json:",omitempty"`
+	Session    string
 }
 
 func (e *Executor) answer(context.Context, executor.Grant) (executor.Done, error) {
@@ -63,7 +70,7 @@ func (e *Executor) answer(context.Context, executor.Grant) (executor.Done, error
 	if step.Err != nil {
 		return executor.Done{}, step.Err
 	}
-	memo, err := json.Marshal(executor.Reply{Text: step.Text, Structured: step.Structured, Session: step.Session, Rounds: 1})
+	memo, err := json.Marshal(memoised{Text: step.Text, Structured: step.Structured, Session: step.Session})
 	return executor.Done{Memo: memo}, err
 }
 

@@ -1,0 +1,39 @@
+package model
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/tenonrun/tenon/internal/text"
+	"github.com/tenonrun/tenon/piece/result"
+)
+
+// Sentinels of a prompt.
+const (
+	sentinelVerification = "verification"
+	sentinelBlocked      = "blocked"
+)
+
+var (
+	verdictMark = regexp.MustCompile(`(?i)\bVERIFICATION:\s*(PASS|FAIL)\b`)
+	blockedMark = regexp.MustCompile(`(?m)^[ \t]*LOOP_BLOCKED:\s*(\S.*)$`)
+)
+
+// verification returns the last verdict in an answer: pass, fail or "".
+func verification(answer string) string {
+	all := verdictMark.FindAllStringSubmatch(answer, -1)
+	if len(all) == 0 {
+		return ""
+	}
+	return strings.ToLower(all[len(all)-1][1])
+}
+
+// blocked returns the question of the first line that says it cannot go on, or
+// "".
+func blocked(answer string) string {
+	m := blockedMark.FindStringSubmatch(answer)
+	if m == nil {
+		return ""
+	}
+	return text.Head(strings.TrimSpace(m[1]), result.MaxQuestion, "…")
+}
