@@ -6,9 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tenonrun/tenon/piece"
+	"github.com/tenonrun/tenon/piece/control"
+	"github.com/tenonrun/tenon/piece/model"
 	"github.com/tenonrun/tenon/project"
 	"github.com/tenonrun/tenon/provider/scripted"
 	"github.com/tenonrun/tenon/workflow"
+	"github.com/tenonrun/tenon/workflow/load"
 )
 
 func TestFind(t *testing.T) {
@@ -63,12 +67,23 @@ func TestInit(t *testing.T) {
 	if len(files) != 3 || files[0].Kept || p.Config.Providers["fixture"].Type != "scripted" {
 		t.Errorf("files %+v, config %+v", files, p.Config)
 	}
-	if _, err := p.Find("hello"); err != nil {
-		t.Error(err)
+	f, err := p.Find("hello")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pieces, err := piece.NewRegistry(append(control.Pieces(), model.Pieces(model.Config{})...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(f.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w, err := load.Load(f.Path, data, load.Config{Pieces: pieces}); err != nil || len(w.Warnings) > 0 {
+		t.Errorf("the workflow of init: %+v, %v", w, err)
 	}
 	script := p.Path(p.Config.Providers["scripted"].File)
-	data, err := os.ReadFile(script)
-	if err != nil {
+	if data, err = os.ReadFile(script); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := scripted.Load(script, data); err != nil {

@@ -3,6 +3,7 @@ package project
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -216,4 +217,47 @@ func (p *Project) Repositories() []workflow.RepositoryInfo {
 		out[i] = workflow.RepositoryInfo{ID: r.ID, Path: p.Path(cmp.Or(r.Path, ".")), Scope: r.Scope}
 	}
 	return out
+}
+
+// Providers returns every provider by the names that definitions use: those that
+// are configured, "scripted", and "fixture", which is another name of it unless
+// it is configured.
+func (p *Project) Providers() map[string]Provider {
+	all := maps.Clone(p.Config.Providers)
+	if all == nil {
+		all = map[string]Provider{}
+	}
+	if _, ok := all[scripted]; !ok {
+		all[scripted] = Provider{Type: scripted, File: filepath.Join(Folder, "scripted.yaml")}
+	}
+	if _, ok := all["fixture"]; !ok {
+		all["fixture"] = all[scripted]
+	}
+	return all
+}
+
+const scripted = "scripted"
+
+// Roles returns the built-in and configured roles. A role without a provider
+// takes the only one that is configured beside scripted ones, or a scripted one
+// where there are no others; where there are several, it stays without.
+func (p *Project) Roles() map[string]workflow.Role {
+	var real []string
+	for name, provider := range p.Config.Providers {
+		if provider.Type != scripted {
+			real = append(real, name)
+		}
+	}
+	usual := scripted
+	if len(real) > 0 {
+		usual = real[0]
+	}
+	roles := make(map[string]workflow.Role, len(p.Config.Roles))
+	for id, r := range p.Config.Roles {
+		if r.Provider == "" && len(real) < 2 {
+			r.Provider = usual
+		}
+		roles[id] = r.Role
+	}
+	return roles
 }

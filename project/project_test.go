@@ -301,3 +301,21 @@ func TestRepositories(t *testing.T) {
 		t.Errorf("without any: %+v", got)
 	}
 }
+
+func TestProviders(t *testing.T) {
+	t.Parallel()
+	for config, want := range map[string]struct{ fixture, role string }{
+		"version: 1": {".tenon/scripted.yaml", "scripted"},
+		"providers: {scripted: {type: scripted, file: a.yaml}, real: {type: chat}}":                    {"a.yaml", "real"},
+		"providers: {fixture: {type: scripted, file: b.yaml}, one: {type: chat}, two: {type: gemini}}": {"b.yaml", ""},
+		"{providers: {one: {type: chat}, two: {type: gemini}}, roles: {reviewer: {provider: two}}}":    {".tenon/scripted.yaml", "two"},
+	} {
+		p := open(t, options(tree(t, map[string]string{"p/.tenon/config.yaml": config}), "p", nil))
+		if got := p.Providers()["fixture"]; got.Type != "scripted" || got.File != want.fixture {
+			t.Errorf("%s: fixture %+v", config, got)
+		}
+		if got := p.Roles()["reviewer"]; got.Provider != want.role || got.Access != workflow.EffectRead {
+			t.Errorf("%s: reviewer %+v", config, got)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/tenonrun/tenon/executor"
 	"github.com/tenonrun/tenon/piece"
 	"github.com/tenonrun/tenon/piece/control"
+	"github.com/tenonrun/tenon/piece/model"
 	"github.com/tenonrun/tenon/piece/shell"
 	"github.com/tenonrun/tenon/workflow"
 	"github.com/tenonrun/tenon/workflow/load"
@@ -32,8 +33,6 @@ func registry(t testing.TB) *piece.Registry {
 	w, r := workflow.EffectWrite, workflow.EffectRead
 	r3 := []string{"pass", "fail", "failed"}
 	pieces := append(control.Pieces(),
-		open("prompt", piece.Traits{Outcomes: []string{"next", "blocked", "failed"}, Effect: w, AI: true}),
-		open("decider", piece.Traits{Outcomes: []string{"continue", "stop", "failed"}, Effect: r, AI: true}),
 		open("verify", piece.Traits{Outcomes: r3, Effect: w}),
 		open("broken", piece.Traits{Outcomes: []string{"a", "a"}}),
 		open("openspec-validate", piece.Traits{Outcomes: r3, Effect: r}),
@@ -42,6 +41,7 @@ func registry(t testing.TB) *piece.Registry {
 		open("implementation-step", piece.Traits{Outcomes: []string{"next", "failed"}, Effect: w, AI: true}),
 	)
 	pieces = append(pieces, shell.Pieces(shell.Config{})...)
+	pieces = append(pieces, model.Pieces(model.Config{})...)
 	reg, err := piece.NewRegistry(pieces...)
 	if err != nil {
 		t.Fatal(err)
@@ -53,10 +53,12 @@ func config(t testing.TB) load.Config {
 	return load.Config{Pieces: registry(t), Draft: true, Env: piece.Env{
 		Roles: map[string]workflow.Role{
 			"architect": {Access: workflow.EffectRead}, "developer": {Access: workflow.EffectWrite},
-			"reviewer": {Access: workflow.EffectRead}, "loop-decider": {Access: workflow.EffectRead},
+			"reviewer": {Access: workflow.EffectRead}, "loop-decider": {Access: workflow.EffectRead, Provider: "fixture"},
 		},
 		Providers: []string{"fixture", "scripted"},
-		Backend:   func(name string) (executor.Capabilities, bool) { return executor.Capabilities{}, name == "fixture" },
+		Backend: func(name string) (executor.Capabilities, bool) {
+			return executor.Capabilities{Model: "m"}, name == "fixture" || name == "scripted"
+		},
 	}}
 }
 
