@@ -32,7 +32,7 @@ type spare struct {
 // Collect removes runs that ended and are reached by nothing, with the blobs
 // that only they used. Space inside the database is used again; lock files stay.
 func (s *Store) Collect(ctx context.Context, before time.Time, dry bool) (rep store.Report, err error) {
-	conn, err := dial(ctx, s.dsn("&_pragma=query_only(1)"))
+	conn, err := dial(ctx, s.dsn("ro", ""))
 	if err != nil {
 		return rep, s.fault("reading", err)
 	}

@@ -11,9 +11,10 @@ import (
 	"modernc.org/sqlite"
 )
 
-// dsn returns the address of the database with pragmas; the file must be there.
-func (s *Store) dsn(pragmas string) string {
-	return address(s.path(databaseName), "mode=rw&_pragma=busy_timeout(5000)"+pragmas)
+// dsn returns the address of the database, opened in a mode (ro or rw), with
+// more pragmas; the file must be there.
+func (s *Store) dsn(mode, pragmas string) string {
+	return address(s.path(databaseName), "mode="+mode+"&_pragma=busy_timeout(5000)"+pragmas)
 }
 
 func address(path, query string) string {

@@ -22,17 +22,8 @@ func newest() (int64, error) {
 	return int64(len(names)), err
 }
 
-// migrate brings the database to the newest version. It writes nothing when the
-// database is there already.
-func (s *Store) migrate(c *conn, g *gate) error {
-	want, err := newest()
-	if err != nil {
-		return s.fault("opening", err)
-	}
-	version, err := s.version(c, want)
-	if err != nil || version == want {
-		return err
-	}
+// migrate brings the database from a version to the newest.
+func (s *Store) migrate(c *conn, g *gate, version, want int64) error {
 	if err := g.lock(); err != nil {
 		return s.fault("migrating", err)
 	}
@@ -48,23 +39,30 @@ func (s *Store) migrate(c *conn, g *gate) error {
 	return nil
 }
 
-// version returns the schema version of the database, or refuses one that is
-// newer or not ours.
+const versionQuery = `SELECT u.user_version, a.application_id, (SELECT count(*) FROM sqlite_schema)
+	FROM pragma_user_version u, pragma_application_id a`
+
+// version returns the schema version of the database, or refuses it.
 func (s *Store) version(c *conn, want int64) (int64, error) {
-	row, err := c.row("SELECT u.user_version, a.application_id, (SELECT count(*) FROM sqlite_schema) FROM pragma_user_version u, pragma_application_id a")
+	row, err := c.row(versionQuery)
 	if err != nil {
 		return 0, s.fault("opening", err)
 	}
 	version, app, objects := row[0].(int64), row[1].(int64), row[2].(int64)
+	return version, s.known(version, app, objects, want)
+}
+
+// known refuses a database that is newer than this binary, or not ours.
+func (s *Store) known(version, app, objects, want int64) error {
 	switch {
 	case app == applicationID && version > want:
-		return 0, workflow.Errorf(workflow.CodeStoreNewer, "%s has schema version %d, this tenon knows versions up to %d", s.path(databaseName), version, want).
+		return workflow.Errorf(workflow.CodeStoreNewer, "%s has schema version %d, this tenon knows versions up to %d", s.path(databaseName), version, want).
 			WithHint("use the tenon that wrote it, or a newer one")
 	case app != applicationID && (version != 0 || objects != 0):
-		return 0, workflow.Errorf(workflow.CodeStoreDamaged, "%s is not a database of tenon", s.path(databaseName)).
+		return workflow.Errorf(workflow.CodeStoreDamaged, "%s is not a database of tenon", s.path(databaseName)).
 			WithHint("choose another state directory, or try `tenon doctor --salvage`")
 	}
-	return version, nil
+	return nil
 }
 
 func (s *Store) step(c *conn, want int64) error {

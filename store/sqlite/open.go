@@ -55,17 +55,17 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, s.fault("opening", err)
 	}
-	c, err := s.openWriter(ctx, g)
+	connector, err := sqlite.NewConnector(s.dsn("ro", ""))
 	if err != nil {
-		return nil, errors.Join(err, g.close())
-	}
-	connector, err := sqlite.NewConnector(s.dsn("&_pragma=query_only(1)"))
-	if err != nil {
-		return nil, errors.Join(s.fault("opening", err), c.close(), g.close())
+		return nil, errors.Join(s.fault("opening", err), g.close())
 	}
 	s.reads = sql.OpenDB(connector)
 	s.reads.SetMaxOpenConns(8)
 	s.reads.SetMaxIdleConns(8)
+	c, err := s.ready(ctx, g)
+	if err != nil {
+		return nil, errors.Join(err, s.reads.Close(), g.close())
+	}
 	s.write = newWriter(s, g, c)
 	return s, nil
 }
@@ -109,38 +109,53 @@ func (s *Store) path(name ...string) string {
 	return filepath.Join(append([]string{s.dir}, name...)...)
 }
 
-// openWriter opens the writing connection on a database of the newest version.
-func (s *Store) openWriter(ctx context.Context, g *gate) (*conn, error) {
+// ready makes sure that there is a database of the newest version. It returns
+// the writing connection if it needed one: to open a store that is as it should
+// be writes nothing.
+func (s *Store) ready(ctx context.Context, g *gate) (*conn, error) {
 	name := s.path(databaseName)
 	err := unix.Access(name, unix.R_OK|unix.W_OK)
-	fresh := errors.Is(err, fs.ErrNotExist)
-	if err != nil && !fresh {
+	if errors.Is(err, fs.ErrNotExist) {
+		var f *os.File
+		if f, err = os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600); err == nil {
+			err = f.Close()
+		}
+	}
+	if err != nil {
 		return nil, s.fault("opening", &fs.PathError{Op: "access", Path: name, Err: err})
 	}
-	if fresh {
-		f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
-		if err != nil {
-			return nil, s.fault("opening", err)
-		}
-		if err := f.Close(); err != nil {
-			return nil, s.fault("opening", err)
-		}
+	want, err := newest()
+	if err != nil {
+		return nil, err
+	}
+	var version, app, objects int64
+	if err := s.reads.QueryRowContext(ctx, versionQuery).Scan(&version, &app, &objects); err != nil {
+		return nil, s.fault("opening", err)
+	}
+	if err := s.known(version, app, objects, want); err != nil || version == want {
+		return nil, err
 	}
 	c, err := s.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.migrate(c, g); err != nil {
+	if err := s.migrate(c, g, version, want); err != nil {
 		return nil, errors.Join(err, c.close())
 	}
 	return c, nil
 }
 
-// connect opens a connection that may write.
+// connect opens a connection that may write. The file of the write-ahead log
+// outlives the last connection, with its size.
 func (s *Store) connect(ctx context.Context) (*conn, error) {
-	c, err := dial(ctx, s.dsn("&_pragma=synchronous(FULL)&_pragma=wal_autocheckpoint(1000)&_pragma=cache_size(-16000)"))
+	c, err := dial(ctx, s.dsn("rw", "&_pragma=synchronous(FULL)&_pragma=wal_autocheckpoint(1000)&_pragma=cache_size(-16000)"))
 	if err != nil {
 		return nil, s.fault("opening", err)
+	}
+	if fc, ok := c.raw.(sqlite.FileControl); ok {
+		if _, err := fc.FileControlPersistWAL("main", 1); err != nil {
+			return nil, errors.Join(s.fault("opening", err), c.close())
+		}
 	}
 	return c, nil
 }

@@ -39,7 +39,7 @@ type writer struct {
 	version int64 // data_version for which tails hold
 	pages   int   // pages written to the WAL since the last checkpoint
 	sized   bool  // the WAL has its full size
-	wrote   bool
+	total   int   // pages written by this process
 }
 
 func newWriter(s *Store, g *gate, c *conn) *writer {
@@ -152,12 +152,10 @@ func (w *writer) transact(batch []*job) error {
 	if err := w.begin(); err != nil {
 		return w.undo(err)
 	}
-	wrote := false
 	for _, j := range batch {
 		if j.err = j.check(w); j.err != nil {
 			continue
 		}
-		wrote = true
 		if err := j.apply(w); err != nil {
 			return w.undo(err)
 		}
@@ -165,10 +163,7 @@ func (w *writer) transact(batch []*job) error {
 	if err := w.conn.exec("COMMIT"); err != nil {
 		return w.undo(err)
 	}
-	if wrote {
-		w.wrote = true
-		w.count()
-	}
+	w.count()
 	return nil
 }
 
@@ -221,11 +216,6 @@ func (w *writer) undo(err error) error {
 // presize gives the WAL its full size once: overwriting a file syncs several
 // times faster than growing it.
 func (w *writer) presize() error {
-	if fc, ok := w.conn.raw.(sqlite.FileControl); ok {
-		if _, err := fc.FileControlPersistWAL("main", 1); err != nil {
-			return err
-		}
-	}
 	// A read makes the WAL file exist.
 	if _, err := w.conn.row("SELECT count(*) FROM sqlite_schema"); err != nil {
 		return err
@@ -267,6 +257,7 @@ func (w *writer) count() {
 		return
 	}
 	w.pages = (w.pages + n) % 1000 // the automatic checkpoint
+	w.total += n
 }
 
 // checkpoint copies the WAL into the database, so that it starts over.
@@ -285,5 +276,22 @@ func (w *writer) close() error {
 	if w.conn == nil {
 		return w.gate.close()
 	}
+	if w.total > idlePages/4 {
+		w.restart()
+	}
 	return errors.Join(w.conn.close(), w.gate.close())
+}
+
+// restart makes the WAL begin again, so that the next process has no long one to
+// read when it opens the database.
+func (w *writer) restart() {
+	err := w.gate.lock()
+	if err == nil {
+		defer w.gate.unlock()
+		w.checkpoint()
+		err = w.conn.exec("UPDATE runs SET epoch = epoch WHERE key = (SELECT max(key) FROM runs)")
+	}
+	if err != nil {
+		w.store.log.Warn("restarting the write-ahead log", "err", err)
+	}
 }

@@ -1,0 +1,228 @@
+package sqlite_test
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tenonrun/tenon/store"
+	"github.com/tenonrun/tenon/store/sqlite"
+	"github.com/tenonrun/tenon/workflow"
+)
+
+// TestSchema compares the schema of a new database with the recorded one: a
+// released migration never changes, a new one is a new file.
+func TestSchema(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	opened(t, dir)
+	db, err := sql.Open("sqlite", filepath.Join(dir, "tenon.db"))
+	must(t, err)
+	defer db.Close()
+	var got strings.Builder
+	var version int
+	must(t, db.QueryRow("PRAGMA user_version").Scan(&version))
+	fmt.Fprintf(&got, "-- version %d\n", version)
+	rows, err := db.Query("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name")
+	must(t, err)
+	for rows.Next() {
+		var line string
+		must(t, rows.Scan(&line))
+		got.WriteString(line + ";\n")
+	}
+	must(t, errors.Join(rows.Err(), rows.Close()))
+	want, err := os.ReadFile("testdata/schema.sql")
+	must(t, err)
+	if got.String() != string(want) {
+		t.Errorf("the schema is not that of testdata/schema.sql; when a migration was added, record it there:\n%s", got.String())
+	}
+}
+
+func TestRefusedDatabases(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		make func(t *testing.T, dir string)
+		code workflow.Code
+		says string
+	}{
+		"newer": {func(t *testing.T, dir string) {
+			filled(t, dir, 1, 3)
+			tamper(t, dir, "PRAGMA user_version = 99")
+		}, workflow.CodeStoreNewer, "version 99"},
+		"another program's": {func(t *testing.T, dir string) { tamper(t, dir, "CREATE TABLE songs (title TEXT)") }, workflow.CodeStoreDamaged, "not a database of tenon"},
+		"a text": {func(t *testing.T, dir string) {
+			must(t, os.WriteFile(filepath.Join(dir, "tenon.db"), []byte(strings.Repeat("once upon a time ", 100)), 0o600))
+		}, workflow.CodeStoreDamaged, "--salvage"},
+		"a directory":     {func(t *testing.T, dir string) { must(t, os.Mkdir(filepath.Join(dir, "tenon.db"), 0o700)) }, workflow.CodeStoreUnavailable, "tenon.db"},
+		"a file as blobs": {func(t *testing.T, dir string) { must(t, os.WriteFile(filepath.Join(dir, "blobs"), nil, 0o600)) }, workflow.CodeStoreUnavailable, "blobs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			test.make(t, dir)
+			_, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir})
+			fails(t, err, test.code)
+			if err == nil || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), dir) {
+				t.Errorf("the error says %q", err)
+			}
+		})
+	}
+}
+
+// TestQuietOpen: opening, reading and closing changes no file.
+func TestQuietOpen(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	filled(t, dir, 2, 100)
+	look := func() string {
+		var out strings.Builder
+		for _, name := range []string{"tenon.db", "tenon.db-wal"} {
+			raw, err := os.ReadFile(filepath.Join(dir, name))
+			must(t, err)
+			info, err := os.Stat(filepath.Join(dir, name))
+			must(t, err)
+			fmt.Fprintln(&out, name, info.ModTime(), len(raw), store.DigestOf(raw), info.Mode())
+		}
+		return out.String()
+	}
+	before := look()
+	s, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir})
+	must(t, err)
+	_, err = texts(t, s, "run-1")
+	must(t, err)
+	_, err = s.Runs(t.Context(), store.Query{})
+	must(t, err)
+	must(t, s.Close())
+	must(t, s.Close())
+	if after := look(); after != before {
+		t.Errorf("before\n%safter\n%s", before, after)
+	}
+	if !strings.Contains(before, "-rw-------") || strings.Contains(before, "-rw-r") {
+		t.Errorf("the files are not private:\n%s", before)
+	}
+	if err := s.Append(t.Context(), created("late")); workflow.CodeOf(err) != workflow.CodeStoreUnavailable {
+		t.Errorf("appending to a closed store gives %v", err)
+	}
+}
+
+// disk mounts a small disk of its own, where the test may.
+func disk(t *testing.T, size string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+		t.Skipf("mounting a small disk needs root: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// TestFullDisk fills the disk: the error has its code, nothing is lost, and the
+// store goes on when there is room again.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	dir := disk(t, "12m")
+	spare := filepath.Join(dir, "spare")
+	must(t, os.WriteFile(spare, make([]byte, 3<<20), 0o600))
+	s := opened(t, filepath.Join(dir, "state"))
+	must(t, s.Append(t.Context(), created("r")))
+	n, long := int64(2), strings.Repeat("long", 20_000)
+	var err error
+	for err == nil {
+		if err = s.Append(t.Context(), store.Append{Run: "r", Epoch: 1, After: n, Events: said(n, long)}); err == nil {
+			n++
+		}
+		if n > 1000 {
+			t.Fatal("the disk does not get full")
+		}
+	}
+	full := func(err error) {
+		t.Helper()
+		fails(t, err, workflow.CodeStoreFull)
+		if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "free some space") {
+			t.Errorf("the error says %q", err)
+		}
+	}
+	full(err)
+	big := text2blob(strings.Repeat("big", 1<<20))
+	full(s.Append(t.Context(), store.Append{Run: "r", Epoch: 1, After: n, Blobs: []store.Blob{big}}))
+	count := func() (got int64) {
+		t.Helper()
+		must(t, s.Events(t.Context(), "r", 0, func(workflow.Event) error { got++; return nil }))
+		return got
+	}
+	if got := count(); got != n {
+		t.Errorf("%d events are there, %d were acknowledged", got, n)
+	}
+	must(t, os.Remove(spare))
+	must(t, s.Append(t.Context(), store.Append{Run: "r", Epoch: 1, After: n, Events: said(n, long)}))
+	must(t, s.Append(t.Context(), store.Append{Run: "r", Epoch: 1, After: n + 1, Events: said(n+1, "again")}))
+	if got := count(); got != n+2 {
+		t.Errorf("%d events are there, %d were acknowledged", got, n+2)
+	}
+}
+
+func TestReadOnlyDisk(t *testing.T) {
+	t.Parallel()
+	dir := disk(t, "16m")
+	filled(t, filepath.Join(dir, "state"), 1, 3)
+	must(t, unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+	for _, name := range []string{"state", "new"} {
+		_, err := sqlite.Open(t.Context(), sqlite.Config{Dir: filepath.Join(dir, name)})
+		fails(t, err, workflow.CodeStoreUnavailable)
+		if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "--state") {
+			t.Errorf("the error says %q", err)
+		}
+	}
+}
+
+func TestUnreadableDirectory(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() == 0 {
+		t.Skip("root may read everything")
+	}
+	dir := t.TempDir()
+	filled(t, dir, 1, 3)
+	must(t, os.Chmod(dir, 0o500))
+	_, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir})
+	fails(t, err, workflow.CodeStoreUnavailable)
+	must(t, os.Chmod(dir, 0o700))
+}
+
+// TestCloseUnderLoad: appends of a closing store get an answer.
+func TestCloseUnderLoad(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir})
+	must(t, err)
+	results := make(chan error, 200)
+	for i := range 200 {
+		go func() { results <- s.Append(t.Context(), created(workflow.RunID(fmt.Sprintf("r-%d", i)))) }()
+	}
+	must(t, <-results)
+	must(t, s.Close())
+	written := 1
+	for range 199 {
+		switch err := <-results; workflow.CodeOf(err) {
+		case "":
+			written++
+		case workflow.CodeStoreUnavailable:
+		default:
+			t.Error(err)
+		}
+	}
+	heads, err := opened(t, dir).Runs(t.Context(), store.Query{})
+	must(t, err)
+	if len(heads) != written {
+		t.Errorf("%d runs are there, %d were acknowledged", len(heads), written)
+	}
+}
