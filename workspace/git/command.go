@@ -22,7 +22,6 @@ var ErrNoGit = errors.New("git is not installed: install it or fix PATH")
 var overrides = []string{
 	"-c", "core.excludesFile=" + os.DevNull,
 	"-c", "core.fsmonitor=false",
-	"-c", "submodule.recurse=false",
 }
 
 // environment is that of this process without what redirects git.

@@ -42,14 +42,14 @@ func TestMain(m *testing.M) {
 
 // work is a directory that a test writes to.
 type work struct {
-	t   *testing.T
+	t   testing.TB
 	dir string
 }
 
 // plain returns an empty directory, repo one with git in it.
-func plain(t *testing.T) work { return work{t, t.TempDir()} }
+func plain(t testing.TB) work { return work{t, t.TempDir()} }
 
-func repo(t *testing.T) work {
+func repo(t testing.TB) work {
 	w := plain(t)
 	w.git("init", "-q")
 	return w
@@ -99,12 +99,12 @@ func (w work) commit() {
 }
 
 // digest is that of one repository with the id "repo".
-func (w work) digest(exclude ...git.Exclude) string {
+func (w work) digest() string {
 	w.t.Helper()
-	return digest(w.t, git.Config{Repositories: []workspace.Repository{{ID: "repo", Path: w.dir}}, Exclude: exclude})
+	return digest(w.t, git.Config{Repositories: []workspace.Repository{{ID: "repo", Path: w.dir}}})
 }
 
-func digest(t *testing.T, c git.Config) string {
+func digest(t testing.TB, c git.Config) string {
 	t.Helper()
 	k, err := git.New(c)
 	if err != nil {

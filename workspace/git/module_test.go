@@ -27,22 +27,28 @@ func TestSubmodule(t *testing.T) {
 		change func(w work)
 		same   bool
 	}{
-		"clean":              {func(work) {}, true},
-		"touched":            {func(w work) { w.write("sub/s", "1") }, true},
-		"ignored":            {func(w work) { w.write("sub/x.log", "1") }, true},
-		"generated":          {func(w work) { w.write("sub/node_modules/x", "1") }, true},
-		"deep, generated":    {func(w work) { w.write("sub/deep/.cache/x", "1") }, true},
-		"content":            {func(w work) { w.write("sub/s", "2") }, false},
-		"executable":         {func(w work) { w.must(os.Chmod(w.path("sub/s"), 0o755)) }, false},
-		"untracked":          {func(w work) { w.write("sub/n", "1") }, false},
-		"commit":             {func(w work) { w.in("sub").git("commit", "-q", "--allow-empty", "-m", "y") }, false},
-		"deep, content":      {func(w work) { w.write("sub/deep/d", "2") }, false},
-		"deep, untracked":    {func(w work) { w.write("sub/deep/n", "2") }, false},
-		"hidden from status": {func(w work) { w.in("sub").git("update-index", "--assume-unchanged", "s"); w.write("sub/s", "2") }, false},
-		"removed":            {func(w work) { w.must(os.RemoveAll(w.path("sub"))) }, false},
-		"made a file":        {func(w work) { w.must(os.RemoveAll(w.path("sub"))); w.write("sub", "1") }, false},
-		"not set up":         {func(w work) { w.git("submodule", "--quiet", "deinit", "-f", "sub") }, true},
-		"broken .git":        {func(w work) { w.must(os.Remove(w.path("sub/.git"))); w.must(os.Mkdir(w.path("sub/.git"), 0o755)) }, false},
+		"clean":               {func(work) {}, true},
+		"touched":             {func(w work) { w.write("sub/s", "1") }, true},
+		"ignored":             {func(w work) { w.write("sub/x.log", "1") }, true},
+		"generated":           {func(w work) { w.write("sub/node_modules/x", "1") }, true},
+		"deep, generated":     {func(w work) { w.write("sub/deep/.cache/x", "1") }, true},
+		"content":             {func(w work) { w.write("sub/s", "2") }, false},
+		"executable":          {func(w work) { w.must(os.Chmod(w.path("sub/s"), 0o755)) }, false},
+		"untracked":           {func(w work) { w.write("sub/n", "1") }, false},
+		"commit":              {func(w work) { w.in("sub").git("commit", "-q", "--allow-empty", "-m", "y") }, false},
+		"deep, content":       {func(w work) { w.write("sub/deep/d", "2") }, false},
+		"deep, commit":        {func(w work) { w.in("sub/deep").git("commit", "-q", "--allow-empty", "-m", "y") }, false},
+		"deep, untracked":     {func(w work) { w.write("sub/deep/n", "2") }, false},
+		"hidden from status":  {func(w work) { w.in("sub").git("update-index", "--assume-unchanged", "s"); w.write("sub/s", "2") }, false},
+		"not expected by git": {func(w work) { w.in("sub").git("update-index", "--skip-worktree", "s"); w.write("sub/s", "2") }, false},
+		"not expected, absent": {func(w work) {
+			w.in("sub").git("update-index", "--skip-worktree", "s")
+			w.must(os.Remove(w.path("sub/s")))
+		}, true},
+		"removed":     {func(w work) { w.must(os.RemoveAll(w.path("sub"))) }, false},
+		"made a file": {func(w work) { w.must(os.RemoveAll(w.path("sub"))); w.write("sub", "1") }, false},
+		"not set up":  {func(w work) { w.git("submodule", "--quiet", "deinit", "-f", "sub") }, true},
+		"broken .git": {func(w work) { w.must(os.Remove(w.path("sub/.git"))); w.must(os.Mkdir(w.path("sub/.git"), 0o755)) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,0 +1,44 @@
+package git
+
+import (
+	"crypto/sha256"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tenonrun/tenon/workspace"
+)
+
+// The error of a file that cannot be read is tested at the seam, because the
+// super-user reads everything.
+func TestUnreadableFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"a", "secret"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k, err := New(Config{Repositories: []workspace.Repository{{ID: "r1", Path: dir}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.hash = func(name string, info fs.FileInfo) (sum [sha256.Size]byte, err error) {
+		if filepath.Base(name) == "secret" {
+			return sum, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+		}
+		return hashFile(name, info)
+	}
+	_, err = k.Digest(t.Context())
+	if !errors.Is(err, fs.ErrPermission) {
+		t.Fatalf("error %v", err)
+	}
+	for _, part := range []string{"r1", filepath.Join(dir, "secret"), "make it readable"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q lacks %q", err, part)
+		}
+	}
+}
