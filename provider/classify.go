@@ -152,3 +152,6 @@ func (t told) quota(words string, limited bool) bool {
 	}
 	return quotaWords.MatchString(words)
 }
+
+// CodeOfStatus classifies an HTTP status of which nothing else is known.
+func CodeOfStatus(status int) Code { return told{http: status}.code() }

@@ -82,7 +82,7 @@ func (t *told) number(v any) {
 
 func (t *told) times(e map[string]any) {
 	if n, ok := e["resets_at"].(float64); ok && n > 0 {
-		t.resetAt = time.Unix(int64(n), 0).UTC()
+		t.resetAt = unix(n)
 	}
 	if n, ok := e["resets_in_seconds"].(float64); ok && n > 0 {
 		t.resetIn = seconds(n)
@@ -209,9 +209,17 @@ func resetTime(v string, now time.Time) time.Time {
 	case n < 1e8:
 		return now.Add(seconds(n)).UTC()
 	case n < 1e11:
-		return time.Unix(int64(n), 0).UTC()
+		return unix(n)
 	}
-	return time.UnixMilli(int64(n)).UTC()
+	return unix(n / 1000)
+}
+
+// unix converts seconds; a time beyond the year 9999 is none.
+func unix(n float64) time.Time {
+	if n >= 253402300800 {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(n * 1000)).UTC()
 }
 
 // seconds converts without overflow; nobody waits for more than a year.

@@ -64,6 +64,7 @@ type Reply struct {
 	Header  map[string]string // further response headers
 	Body    string            // instead of the error body
 	Details string            // JSON of error.details (Gemini)
+	Raw     string            // status 200 and exactly this stream
 }
 
 // chunks cuts a text into the deltas of a reply.

@@ -151,6 +151,9 @@ func answer(w http.ResponseWriter, r *http.Request, req Request, reply Reply) {
 		<-r.Context().Done()
 	case reply.Empty:
 		w.Header().Set("Content-Type", "text/event-stream")
+	case reply.Raw != "":
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, reply.Raw)
 	case reply.HTML:
 		w.Header().Set("Content-Type", "text/html")
 		w.WriteHeader(max(reply.Status, http.StatusOK))
