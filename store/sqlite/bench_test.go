@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -123,29 +124,96 @@ func BenchmarkAgainstBareLoop(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			dir := b.TempDir()
 			s := opened(b, filepath.Join(dir, "state"))
-			var tBare, tSeq, tMany time.Duration
-			round := 0
+			var bares, seqs, manys []float64 // per second, by round
 			for b.Loop() {
 				if _, err := driver.Fdatasync(sync); err != nil {
 					b.Fatal(err)
 				}
-				tBare += bare(b, dir, n)
+				bares = append(bares, n/bare(b, dir, n).Seconds())
 				if _, err := driver.Fdatasync(true); err != nil {
 					b.Fatal(err)
 				}
-				tSeq += sequential(b, s, workflow.RunID(fmt.Sprintf("one-%d", round)), n)
-				tMany += concurrent(b, s, fmt.Sprintf("many-%d", round), 1000, 10)
-				round++
+				seqs = append(seqs, n/sequential(b, s, workflow.RunID(fmt.Sprintf("one-%d", len(seqs))), n).Seconds())
+				manys = append(manys, 1000*10*2/concurrent(b, s, fmt.Sprintf("many-%d", len(manys)), 1000, 10).Seconds())
 			}
-			rate := func(count int, d time.Duration) float64 { return float64(count*round) / d.Seconds() }
-			b.ReportMetric(rate(n, tBare), "bare/s")
-			b.ReportMetric(rate(n, tSeq), "appends/s")
-			b.ReportMetric(rate(n, tSeq)/rate(n, tBare), "seq-ratio")
-			b.ReportMetric(rate(1000*10*2, tMany), "events/s")
-			b.ReportMetric(rate(1000*10*2, tMany)/rate(n, tBare), "many-ratio")
+			b.ReportMetric(median(bares), "bare/s")
+			b.ReportMetric(median(seqs), "appends/s")
+			b.ReportMetric(median(ratios(seqs, bares)), "seq-ratio")
+			b.ReportMetric(median(manys), "events/s")
+			b.ReportMetric(median(ratios(manys, bares)), "many-ratio")
 			b.ReportMetric(0, "ns/op")
 		})
 	}
+}
+
+func ratios(a, b []float64) []float64 {
+	out := make([]float64, len(a))
+	for i := range a {
+		out[i] = a[i] / b[i]
+	}
+	return out
+}
+
+func median(all []float64) float64 {
+	sorted := slices.Sorted(slices.Values(all))
+	return sorted[len(sorted)/2]
+}
+
+// BenchmarkFork forks a run in its middle and reads what a driver needs to go
+// on: the cost must not grow with the history.
+func BenchmarkFork(b *testing.B) {
+	for _, n := range []int64{1000, 10_000} {
+		b.Run(fmt.Sprintf("steps=%d", n), func(b *testing.B) {
+			s := opened(b, b.TempDir())
+			for i := range n {
+				a := step("r", 1, 2*i)
+				if i == 0 {
+					a.Create = &store.Create{}
+				}
+				if i%500 == 499 {
+					a.Snapshot = &store.Snapshot{Seq: 2*i + 2, State: make([]byte, 10_000)}
+				}
+				if err := s.Append(b.Context(), a); err != nil {
+					b.Fatal(err)
+				}
+			}
+			forks := 0
+			for b.Loop() {
+				forks++
+				run := workflow.RunID(fmt.Sprintf("f-%d", forks))
+				a := step(run, 1, n-100)
+				a.Create = &store.Create{Parent: "r", Cut: n - 100}
+				if err := s.Append(b.Context(), a); err != nil {
+					b.Fatal(err)
+				}
+				snap, err := s.Snapshot(b.Context(), run, 0)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := s.Events(b.Context(), run, snap.Seq, func(workflow.Event) error { return nil }); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkEvents reads a history of 10,000 events, verified and decoded.
+func BenchmarkEvents(b *testing.B) {
+	s := opened(b, b.TempDir())
+	a := store.Append{Run: "r", Epoch: 1, Create: &store.Create{}}
+	for i := range int64(5000) {
+		a.Events = append(a.Events, step("r", 1, 2*i).Events...)
+	}
+	if err := s.Append(b.Context(), a); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if err := s.Events(b.Context(), "r", 0, func(workflow.Event) error { return nil }); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(10_000*float64(b.N)/b.Elapsed().Seconds(), "events/s")
 }
 
 // BenchmarkOpen opens and closes a store that is there.
