@@ -1,0 +1,88 @@
+package evidence_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/tenonrun/tenon/internal/schema"
+	"github.com/tenonrun/tenon/piece"
+	"github.com/tenonrun/tenon/piece/evidence"
+	"github.com/tenonrun/tenon/workflow"
+)
+
+func TestKinds(t *testing.T) {
+	t.Parallel()
+	r, err := piece.NewRegistry(evidence.Pieces()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := "artifact-contract openspec-validate openspec-archive implementation-step implementation"
+	for level, want := range map[int]string{1: one, 2: one + " agent artifact"} {
+		if got := strings.Join(r.Kinds(level), " "); got != want {
+			t.Errorf("level %d: %q, want %q", level, got, want)
+		}
+	}
+	for _, p := range evidence.Pieces() {
+		if p.Run != nil || !strings.HasPrefix(p.Missing, p.Kind+" arrives with ") || strings.Contains(p.Missing, ".") {
+			t.Errorf("%s: Run %v, Missing %q", p.Kind, p.Run != nil, p.Missing)
+		}
+	}
+}
+
+func TestParams(t *testing.T) {
+	t.Parallel()
+	r, err := piece.NewRegistry(evidence.Pieces()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := piece.Env{Roles: map[string]workflow.Role{"developer": {Provider: "a", Model: "m"}}}
+	for _, tc := range []struct{ kind, params, traits, problem string }{
+		{"artifact-contract", `{"change":"add-x","contractId":"c","action":"freeze","requireCompletedTasks":true}`, "pass fail failed; read", ""},
+		{"artifact-contract", `{"change":"add-x","contractId":"c"}`, "", "action"},
+		{"openspec-validate", `{"change":"{{run.changeId}}","allowArchived":true,"repositoryId":"r"}`, "pass fail failed; read", ""},
+		{"openspec-validate", `{"change":"Add X"}`, "pass fail failed; read", "/change"},
+		{"openspec-validate", `{"change":"` + strings.Repeat("a", 65) + `"}`, "pass fail failed; read", "/change"},
+		{"openspec-archive", `{"change":"add-x","requiresVerified":true,"reviewedCandidate":"{{outputs.r.candidateHash}}","approvedCandidate":"x"}`, "next failed; write uncertain", ""},
+		{"openspec-archive", `{"change":"add-x","force":true}`, "", "/force"},
+		{"implementation", `{"attempts":3,"approvalBeforeArchive":true,"reviewPolicy":{"minScore":80,"aspects":{"security":90}}}`, "next rejected failed; write uncertain ai a m", ""},
+		{"implementation", `{"attempts":101}`, "", "/attempts"},
+		{"implementation", `{"reviewPolicy":{"minScore":101}}`, "", "/reviewPolicy/minScore"},
+		{"implementation-step", `{"phase":"fixer"}`, "next incomplete rejected replan reverify rereview failed; write uncertain ai a m", ""},
+		{"implementation-step", `{"phase":"deploy"}`, "", "/phase"},
+		{"agent", `{"agent":"a","prompt":"p","deliverable":"report","limits":{"maxTokens":5},"group":"g"}`, "next unproven failed; write ai", ""},
+		{"agent", `{"composition":"c","prompt":"p","access":"read"}`, "next unproven failed; read ai", ""},
+		{"agent", `{"agent":"a","composition":"c","prompt":"p"}`, "", "alternatives"},
+		{"agent", `{"agent":"a"}`, "", "prompt"},
+		{"artifact", `{"id":"a","title":"t","mime":"text/markdown","content":{"any":1}}`, "next failed; read", ""},
+		{"artifact", `{"id":"a","from":"$outputs.write.text"}`, "next failed; read", ""},
+		{"artifact", `{"id":"a"}`, "", "alternatives"},
+	} {
+		p, _ := r.Get(tc.kind)
+		s, err := schema.Compile(p.Schema(2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ps := s.Validate(json.RawMessage(tc.params)); ps != nil {
+			if tc.problem == "" || !strings.Contains(ps.Error(), tc.problem) {
+				t.Errorf("%s %s: %v, want %q", tc.kind, tc.params, ps, tc.problem)
+			}
+			continue
+		}
+		tr, problems := p.Describe(json.RawMessage(tc.params), env)
+		got := strings.Join(tr.Outcomes, " ") + "; " + string(tr.Effect)
+		if tr.Uncertain {
+			got += " uncertain"
+		}
+		if tr.AI {
+			got = strings.TrimSpace(got + " ai " + tr.Provider + " " + tr.Model)
+		}
+		pointer := ""
+		if len(problems) > 0 {
+			pointer = problems[0].Pointer
+		}
+		if got != tc.traits || pointer != tc.problem {
+			t.Errorf("%s %s: %q, problem %q; want %q, %q", tc.kind, tc.params, got, pointer, tc.traits, tc.problem)
+		}
+	}
+}
