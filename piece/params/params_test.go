@@ -1,0 +1,70 @@
+package params_test
+
+import (
+	"encoding/json"
+	"maps"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/tenonrun/tenon/piece/params"
+	"github.com/tenonrun/tenon/workflow"
+)
+
+func TestSchemas(t *testing.T) {
+	t.Parallel()
+	files := fstest.MapFS{
+		"schema/both.json": {Data: []byte("b")}, "schema/two.2.json": {Data: []byte("2")},
+		"schema/own.json": {Data: []byte("o")}, "schema/own.1.json": {Data: []byte("o1")},
+	}
+	for _, tc := range []struct {
+		kind  string
+		level int
+		want  string
+	}{{"both", 1, "b"}, {"both", 2, "b"}, {"two", 1, ""}, {"two", 2, "2"}, {"own", 1, "o1"}, {"own", 2, "o"}, {"none", 1, ""}} {
+		if got := params.Schemas(files, tc.kind)(tc.level); string(got) != tc.want || (got == nil) != (tc.want == "") {
+			t.Errorf("%s, level %d: %q, want %q", tc.kind, tc.level, got, tc.want)
+		}
+	}
+}
+
+func TestRead(t *testing.T) {
+	t.Parallel()
+	got, err := params.Read[workflow.JoinParams](json.RawMessage(`{"reduce":"collect"}`))
+	if err != nil || got.Reduce != "collect" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := params.Read[workflow.JoinParams](json.RawMessage(`{"reduce":1}`)); workflow.CodeOf(err) != workflow.CodeInvalidPieceParams {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestDuration(t *testing.T) {
+	t.Parallel()
+	if d, err := params.Duration("36h"); err != nil || d != 36*time.Hour {
+		t.Errorf("%v, %v", d, err)
+	}
+	for _, s := range []string{"", "0s", "-1s", "1 day"} {
+		if _, err := params.Duration(s); err == nil {
+			t.Errorf("%q is a duration", s)
+		}
+	}
+	if !params.Open("a {{run.x}}") || params.Open("a {run.x}") {
+		t.Error("tokens are not seen")
+	}
+}
+
+func TestCaptureAll(t *testing.T) {
+	t.Parallel()
+	zero := 0
+	got, err := params.CaptureAll([]params.Capture{
+		{Name: "a", Pattern: `a=(\d)`}, {Name: "whole", Pattern: `b=\d`, Group: &zero}, {Name: "none", Pattern: `c=(\d)`}, {Name: "plain", Pattern: `b=\d`},
+	}, "a=1 a=2 b=3")
+	if want := map[string]string{"a": "1", "whole": "b=3"}; err != nil || !maps.Equal(got, want) {
+		t.Errorf("%v, %v, want %v", got, err, want)
+	}
+	bad := params.Capture{Name: "x", Pattern: "("}
+	if _, err := params.CaptureAll([]params.Capture{bad}, ""); workflow.CodeOf(err) != workflow.CodeInvalidExpression || bad.Check() == nil {
+		t.Errorf("a bad pattern: %v", err)
+	}
+}
