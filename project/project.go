@@ -240,7 +240,8 @@ const scripted = "scripted"
 
 // Roles returns the built-in and configured roles. A role without a provider
 // takes the only one that is configured beside scripted ones, or a scripted one
-// where there are no others; where there are several, it stays without.
+// where there are no others; where there are several, it stays without. A role
+// without an access reads.
 func (p *Project) Roles() map[string]workflow.Role {
 	var real []string
 	for name, provider := range p.Config.Providers {
@@ -257,6 +258,7 @@ func (p *Project) Roles() map[string]workflow.Role {
 		if r.Provider == "" && len(real) < 2 {
 			r.Provider = usual
 		}
+		r.Access = cmp.Or(r.Access, workflow.EffectRead)
 		roles[id] = r.Role
 	}
 	return roles

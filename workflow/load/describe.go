@@ -16,6 +16,7 @@ type NodeInfo struct {
 	Kind    string
 	Label   string
 	Group   string
+	Summary string // what it does, in a few words from its params
 	Traits  piece.Traits
 	Ends    map[string]*string // outcome → node, nil ends the body
 	Entry   bool               // the body starts here
@@ -62,7 +63,7 @@ func (c *checker) nodes() []NodeInfo {
 		for _, name := range b.walk() {
 			n := b.nodes[name]
 			info := NodeInfo{
-				Body: b.name, Inline: b.parent != nil, Node: name, Kind: n.kind, Label: n.label, Group: n.group,
+				Body: b.name, Inline: b.parent != nil, Node: name, Kind: n.kind, Label: n.label, Group: n.group, Summary: n.summary(),
 				Traits: n.traits, Ends: n.ends, Entry: name == b.entry, Last: name == b.exhausted, Retry: n.retry, Pointer: n.pointer,
 			}
 			for _, r := range n.refs {
