@@ -136,7 +136,7 @@ func TestLines(t *testing.T) {
 func TestCheckLine(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]workflow.Code{
-		"a | b": "", "a | b; c": workflow.CodeUncheckedPipe, "if": workflow.CodeInvalidPieceParams, "a {{run.x}} | b; c": "",
+		"a | b": "", "a | b; c": workflow.CodeUncheckedPipe, "if": workflow.CodeInvalidPieceParams,
 	} {
 		var got workflow.Code
 		if defects := command.CheckLine(line); len(defects) > 0 {

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"github.com/tenonrun/tenon/piece/params"
 	"github.com/tenonrun/tenon/workflow"
 	"github.com/tenonrun/tenon/workspace/shell"
 )
@@ -9,9 +8,6 @@ import (
 // CheckLine returns the defects of a shell string: it does not parse, or drops
 // the status of a pipeline.
 func CheckLine(line string) []*workflow.Error {
-	if params.Open(line) {
-		return nil // refused by the loader
-	}
 	pipes, err := shell.Pipes(line)
 	if err != nil {
 		return []*workflow.Error{workflow.Errorf(workflow.CodeInvalidPieceParams, "%w", err)}

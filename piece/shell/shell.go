@@ -75,7 +75,7 @@ func describe(raw json.RawMessage, env piece.Env) (piece.Traits, []piece.Problem
 	}
 	traits.Uncertain = traits.Effect == workflow.EffectWrite && !p.Idempotent
 	var problems []piece.Problem
-	if p.CommandLine != "" {
+	if p.CommandLine != "" && !params.Open(p.CommandLine) { // the loader refuses tokens
 		for _, d := range command.CheckLine(p.CommandLine) {
 			problems = append(problems, piece.Problem{Code: d.Code, Pointer: "/commandLine", Message: d.Msg, Hint: d.Hint, Warning: env.Level == 1})
 		}

@@ -77,6 +77,7 @@ func TestDescribe(t *testing.T) {
 		{1, `{"repositoryId":"repo","argv":["a"],"outputCapBytes":1}`, "", false, "/outputCapBytes", false},
 		{1, `{"repositoryId":"repo","commandLine":"a | b; c"}`, workflow.EffectWrite, true, "unchecked_pipe /commandLine", true},
 		{2, `{"commandLine":"a | b; c"}`, workflow.EffectWrite, true, "unchecked_pipe /commandLine", false},
+		{2, `{"commandLine":"a {{vars.x}} | b; c"}`, workflow.EffectWrite, true, "", false},
 		{2, `{"commandLine":"if"}`, workflow.EffectWrite, true, "invalid_piece_params /commandLine", false},
 		{1, `{"repositoryId":"repo","argv":["a"],"captureVars":[{"name":"a","pattern":"("}]}`, workflow.EffectWrite, true, "invalid_expression /captureVars/0/pattern", false},
 		{1, `{"repositoryId":"repo","argv":["a"],"captureVars":[{"name":"1","pattern":"a"}]}`, "", false, "/captureVars/0/name", false},
