@@ -1,0 +1,167 @@
+package tenon
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/tenonrun/tenon/executor"
+	"github.com/tenonrun/tenon/executor/turn"
+	"github.com/tenonrun/tenon/internal/text"
+	"github.com/tenonrun/tenon/project"
+	"github.com/tenonrun/tenon/provider"
+	"github.com/tenonrun/tenon/provider/anthropic"
+	"github.com/tenonrun/tenon/provider/chat"
+	"github.com/tenonrun/tenon/provider/gemini"
+	"github.com/tenonrun/tenon/provider/responses"
+	"github.com/tenonrun/tenon/provider/scripted"
+	"github.com/tenonrun/tenon/workflow"
+)
+
+// Names that exist without configuration: the scripted provider, and its alias
+// in published definitions.
+const (
+	scriptedName = scripted.Name
+	fixtureName  = "fixture"
+)
+
+// backends are the executors behind the names of providers, made when they are
+// first used.
+type backends struct {
+	project *project.Project
+	given   map[string]provider.Provider
+	mu      sync.Mutex
+	made    map[string]*turn.Executor
+}
+
+func newBackends(p *project.Project, given map[string]provider.Provider) (*backends, error) {
+	for name := range given {
+		if _, twice := p.Config.Providers[name]; twice {
+			return nil, workflow.Errorf(workflow.CodeInvalidArguments, "provider %q is given by the program and configured in %s", name, p.Root).
+				WithHint("rename one of them")
+		}
+	}
+	return &backends{project: p, given: given, made: map[string]*turn.Executor{}}, nil
+}
+
+func (b *backends) names() []string {
+	all := map[string]bool{scriptedName: true, fixtureName: true}
+	for name := range b.given {
+		all[name] = true
+	}
+	for name := range b.project.Config.Providers {
+		all[name] = true
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+func (b *backends) capabilities(name string) (executor.Capabilities, bool) {
+	e, err := b.executor(name)
+	if err != nil {
+		return executor.Capabilities{}, false
+	}
+	return e.Capabilities(""), true
+}
+
+func (b *backends) executor(name string) (*turn.Executor, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if e := b.made[name]; e != nil {
+		return e, nil
+	}
+	p, cfg, err := b.provider(name)
+	if err != nil {
+		return nil, err
+	}
+	commands := commands{root: b.project.Root}
+	e := turn.New(turn.Config{
+		Provider: p, Model: cfg.Model, Command: commands.render, Native: cfg.Type == scriptedName,
+	})
+	b.made[name] = e
+	return e, nil
+}
+
+// provider makes the provider of a name, and returns its configuration.
+func (b *backends) provider(name string) (provider.Provider, project.Provider, error) {
+	if p := b.given[name]; p != nil {
+		return p, project.Provider{Model: "default"}, nil
+	}
+	cfg, ok := b.project.Config.Providers[name]
+	switch {
+	case ok:
+	case name == fixtureName && b.has(scriptedName), name == scriptedName && b.has(fixtureName):
+		return b.provider(map[string]string{fixtureName: scriptedName, scriptedName: fixtureName}[name])
+	case name == fixtureName || name == scriptedName:
+		cfg = project.Provider{Type: scriptedName}
+	default:
+		err := workflow.Errorf(workflow.CodeProviderNotFound, "provider %q is not configured", name)
+		if near := text.Nearest(name, b.names()); near != "" {
+			return nil, cfg, err.WithHint("did you mean %q? Otherwise add it under providers: in .tenon/config.yaml", near)
+		}
+		return nil, cfg, err.WithHint("add it under providers: in .tenon/config.yaml; there are %q", b.names())
+	}
+	p, err := b.build(name, &cfg)
+	return p, cfg, err
+}
+
+func (b *backends) has(name string) bool {
+	_, ok := b.project.Config.Providers[name]
+	return ok
+}
+
+func (b *backends) build(name string, cfg *project.Provider) (provider.Provider, error) {
+	if cfg.Type == scriptedName {
+		if cfg.Model == "" {
+			cfg.Model = "scripted"
+		}
+		return b.script(name, cfg.File)
+	}
+	c := provider.Config{Name: name, BaseURL: cfg.BaseURL}
+	if cfg.KeyEnv != "" {
+		c.Key = os.Getenv(cfg.KeyEnv)
+		if c.Key == "" && cfg.BaseURL == "" {
+			return nil, workflow.Errorf(workflow.CodeProviderAuth, "provider %q needs the key in the environment variable %s, which is not set", name, cfg.KeyEnv).
+				WithHint("export %s=… and try again", cfg.KeyEnv)
+		}
+	}
+	switch cfg.Type {
+	case "anthropic":
+		return anthropic.New(c), nil
+	case "chat":
+		return chat.New(c), nil
+	case "responses":
+		return responses.New(c), nil
+	case "gemini":
+		return gemini.New(c)
+	}
+	return nil, workflow.Errorf(workflow.CodeProviderNotFound, "provider %q has the unknown type %q", name, cfg.Type).
+		WithHint("there are anthropic, chat, responses, gemini and scripted")
+}
+
+func (b *backends) script(name, file string) (provider.Provider, error) {
+	if file == "" {
+		return scripted.New(name, nil), nil
+	}
+	path := b.project.Path(file)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the script of provider %q: %w", name, err)
+	}
+	s, err := scripted.Load(file, data)
+	if err != nil {
+		return nil, fmt.Errorf("reading the script of provider %q: %w", name, err)
+	}
+	return scripted.New(name, s), nil
+}
+
+// priced reports whether the provider tells what its calls cost. Vendors do
+// not; a script can.
+func (b *backends) priced(name string) bool {
+	if _, given := b.given[name]; given {
+		return true // the program answers for it
+	}
+	_, cfg, err := b.provider(name)
+	return err == nil && cfg.Type == scriptedName
+}

@@ -1,0 +1,167 @@
+// Package cli is the command line of Tenon.
+//
+// Holds: the commands, their flags, what they print, and the exit codes.
+//
+// Guarantees: data goes to standard output, everything else to standard error;
+// --json prints exactly one document and --jsonl ends with exactly one result,
+// also after an error; an error says what happened, where, and what to do next.
+//
+// Does not: decide anything about runs. That is the library's.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/tenonrun/tenon"
+)
+
+// Version is the version of the program; releases set it when they link.
+var Version = "0.1.0-dev"
+
+// Stdio is the world of one command.
+type Stdio struct {
+	In       io.Reader
+	Out, Err io.Writer
+	Getenv   func(string) string
+	Terminal bool // Err is a terminal
+}
+
+// Standard returns the process's own streams.
+func Standard() Stdio {
+	return Stdio{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv,
+		Terminal: term.IsTerminal(int(os.Stderr.Fd())),
+	}
+}
+
+// Main runs one command and returns its exit code. Interrupt and terminate stop
+// it in order: what is recorded stays, and the run can be resumed.
+func Main(args []string, io Stdio) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return Run(ctx, args, io)
+}
+
+// Run is Main under a context of the caller's.
+func Run(ctx context.Context, args []string, std Stdio) int {
+	a := &app{std: std}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(std.In)
+	root.SetOut(std.Out)
+	root.SetErr(std.Err)
+	err := root.ExecuteContext(ctx)
+	return a.finish(ctx, err)
+}
+
+// app is one command on its way.
+type app struct {
+	std Stdio
+
+	dir, state   string
+	json, jsonl  bool
+	quiet        bool
+	trustProject bool
+	settings     []string
+
+	printed bool // a --json document or --jsonl result is out
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "tenon",
+		Short: "Run agent work durably: nothing lost, nothing paid twice, nothing faked",
+		Long: `Tenon runs workflows of agents, models and commands on your repository.
+Kill it at any point and resume: no settled model call, command or answer is
+repeated.
+
+Exit codes: 0 succeeded, 1 failed, 2 invalid, 3 waiting for a person, 4 limit
+exhausted, 5 provider unavailable, 6 denied, 7 unproven, 8 cancelled,
+130 interrupted.`,
+		SilenceUsage: true, SilenceErrors: true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
+	}
+	f := root.PersistentFlags()
+	f.StringVarP(&a.dir, "dir", "C", "", "work in the project around this directory")
+	f.StringVar(&a.state, "state", "", "base directory of the state (default $TENON_STATE, else $XDG_STATE_HOME/tenon)")
+	f.BoolVar(&a.json, "json", false, "print one JSON document")
+	f.BoolVar(&a.jsonl, "jsonl", false, "print events as JSON lines, the result last")
+	f.BoolVarP(&a.quiet, "quiet", "q", false, "no progress")
+	f.BoolVar(&a.trustProject, "trust-project", false, "trust this project's configuration for this command")
+	f.StringArrayVar(&a.settings, "set", nil, "override a setting: KEY=VALUE, as `tenon config` lists them")
+	root.MarkFlagsMutuallyExclusive("json", "jsonl")
+	root.AddGroup(
+		&cobra.Group{ID: "run", Title: "Runs:"}, &cobra.Group{ID: "say", Title: "A person's word:"},
+		&cobra.Group{ID: "see", Title: "Looking:"}, &cobra.Group{ID: "doc", Title: "Workflows:"},
+		&cobra.Group{ID: "keep", Title: "The project and its state:"},
+	)
+	for group, cmds := range map[string][]*cobra.Command{
+		"run":  {a.runCmd(), a.resumeCmd(), a.forkCmd(), a.demoCmd()},
+		"say":  {a.answerCmd(), a.decideCmd("approve"), a.decideCmd("deny"), a.recoverCmd(), a.steerCmd(), a.signalCmd(), a.pauseCmd(), a.cancelCmd()},
+		"see":  {a.lsCmd(), a.showCmd(), a.logsCmd()},
+		"doc":  {a.validateCmd(), a.planCmd(), a.graphCmd()},
+		"keep": {a.initCmd(), a.configCmd(), a.trustCmd(), a.doctorCmd(), a.gcCmd(), a.versionCmd()},
+	} {
+		for _, c := range cmds {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	return root
+}
+
+// open opens the project for a command that only looks or speaks.
+func (a *app) open(ctx context.Context, tune ...func(*tenon.Config)) (*tenon.Tenon, error) {
+	cfg := tenon.Config{Dir: a.dir, State: a.state, TrustProject: a.trustProject, Version: Version}
+	if len(a.settings) > 0 {
+		cfg.Flags = map[string]string{}
+		for _, s := range a.settings {
+			k, v, ok := strings.Cut(s, "=")
+			if !ok {
+				return nil, usage(fmt.Errorf("--set %s: it needs the form KEY=VALUE", s))
+			}
+			cfg.Flags[k] = v
+		}
+	}
+	for _, f := range tune {
+		f(&cfg)
+	}
+	t, err := tenon.Open(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range t.Project.Warnings {
+		fmt.Fprintln(a.std.Err, "warning:", w.Error())
+	}
+	return t, nil
+}
+
+// with opens the project, runs do, and closes it.
+func (a *app) with(ctx context.Context, do func(*tenon.Tenon) error, tune ...func(*tenon.Config)) error {
+	t, err := a.open(ctx, tune...)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(t), t.Close())
+}
+
+// who is the person, in answers and other words.
+func (a *app) who() string {
+	for _, name := range []string{"TENON_USER", "USER", "LOGNAME"} {
+		if v := a.std.Getenv(name); v != "" {
+			return v
+		}
+	}
+	return "cli"
+}

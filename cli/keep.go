@@ -1,0 +1,252 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenonrun/tenon"
+	"github.com/tenonrun/tenon/project"
+	"github.com/tenonrun/tenon/store"
+	"github.com/tenonrun/tenon/store/sqlite"
+	"github.com/tenonrun/tenon/workflow"
+	"github.com/tenonrun/tenon/workspace/git"
+)
+
+// place says where the project is looked for.
+func (a *app) place(ctx context.Context, dir string) project.Options {
+	return project.Options{
+		Dir: dir, State: a.state, TrustProject: a.trustProject, Getenv: a.std.Getenv,
+		CommonDir: func(dir string) (string, error) {
+			common, err := git.Common(ctx, dir)
+			if errors.Is(err, git.ErrNoRepository) || errors.Is(err, git.ErrNoGit) {
+				return "", nil
+			}
+			return common, err
+		},
+	}
+}
+
+// openProject opens the project without its store.
+func (a *app) openProject(ctx context.Context) (*project.Project, error) {
+	return project.Open(a.place(ctx, a.dir))
+}
+
+func (a *app) initCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "init [DIR]",
+		Short: "Write a commented configuration and an example workflow",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := a.dir
+			if len(args) > 0 {
+				dir = args[0]
+			}
+			p, made, err := project.Init(a.place(cmd.Context(), dir))
+			if err != nil {
+				return err
+			}
+			if a.json {
+				a.document(map[string]any{"files": made, "root": p.Root})
+				return nil
+			}
+			for _, f := range made {
+				verb := "wrote"
+				if f.Kept {
+					verb = "kept "
+				}
+				fmt.Fprintln(a.std.Out, verb, f.Path)
+			}
+			fmt.Fprintf(a.std.Err, "next: %s run hello\n", a.self())
+			return nil
+		},
+	}
+}
+
+func (a *app) configCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "config",
+		Short: "Show each effective setting and where it came from",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.with(cmd.Context(), func(t *tenon.Tenon) error {
+				all := t.Project.Settings()
+				if a.json {
+					a.document(map[string]any{"root": t.Project.Root, "state": t.Project.Home, "settings": all})
+					return nil
+				}
+				fmt.Fprintf(a.std.Out, "project %s\nstate   %s\n", t.Project.Root, t.Project.Home)
+				w := tabwriter.NewWriter(a.std.Out, 0, 4, 2, ' ', 0)
+				for _, s := range all {
+					note := ""
+					if s.Withheld {
+						note = "  (not trusted: tenon trust)"
+					}
+					fmt.Fprintf(w, "%s\t%s\t%s%s\n", s.Key, s.Value, s.From, note)
+				}
+				return w.Flush()
+			})
+		},
+	}
+}
+
+func (a *app) trustCmd() *cobra.Command {
+	var undo bool
+	c := &cobra.Command{
+		Use:   "trust",
+		Short: "Trust what this project's configuration runs, as it is now",
+		Long: `A repository's configuration gains no commands and no rights before it is
+trusted. Trust is kept outside the repository, for the content as it is: a
+changed file must be trusted again.`,
+		Args: cobra.NoArgs,
+	}
+	c.Flags().BoolVar(&undo, "undo", false, "trust it no longer")
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		p, err := a.openProject(cmd.Context())
+		if err != nil {
+			return err
+		}
+		if undo {
+			return p.Distrust()
+		}
+		for _, s := range p.Withheld() {
+			fmt.Fprintf(a.std.Out, "%s  %s  (%s)\n", s.Key, s.Value, s.From)
+		}
+		if err := p.Trust(); err != nil {
+			return err
+		}
+		fmt.Fprintf(a.std.Err, "trusted %s (%.12s)\n", p.Root, p.Digest())
+		return nil
+	}
+	return c
+}
+
+func (a *app) doctorCmd() *cobra.Command {
+	var salvage string
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check the state of this project: every history, every blob",
+		Args:  cobra.NoArgs,
+	}
+	c.Flags().StringVar(&salvage, "salvage", "", "copy every sound run of a damaged database into a new state directory")
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		ctx := cmd.Context()
+		p, err := a.openProject(ctx)
+		if err != nil {
+			return err
+		}
+		if salvage != "" {
+			rep, err := sqlite.Salvage(ctx, p.Home, salvage)
+			if err != nil {
+				return err
+			}
+			return a.report(rep, fmt.Sprintf("salvaged into %s; to use it: move %s aside and put %s in its place", salvage, p.Home, salvage))
+		}
+		return a.with(ctx, func(t *tenon.Tenon) error {
+			k, ok := t.Store.(store.Keeper)
+			if !ok {
+				return errors.New("this store checks nothing")
+			}
+			rep, err := k.Check(ctx)
+			if err != nil {
+				return err
+			}
+			if v, err := git.Version(ctx); err != nil {
+				rep.Problems = append(rep.Problems, store.Problem{What: err.Error(), Next: "candidates of repositories need git"})
+			} else if !a.json {
+				fmt.Fprintf(a.std.Out, "git %s\n", v)
+			}
+			return a.report(rep, "everything is sound")
+		})
+	}
+	return c
+}
+
+// report prints what a keeper found; problems make the command fail.
+func (a *app) report(rep store.Report, fine string) error {
+	if a.json {
+		a.document(rep)
+	} else {
+		fmt.Fprintf(a.std.Out, "%d runs, %d events, %d blobs, %d bytes\n", rep.Runs, rep.Events, rep.Blobs, rep.Bytes)
+		for _, p := range rep.Problems {
+			fmt.Fprintf(a.std.Out, "problem: %s\n  next: %s\n", p.What, p.Next)
+		}
+	}
+	if len(rep.Problems) > 0 {
+		return workflow.Errorf(workflow.CodeStoreDamaged, "%d problems", len(rep.Problems)).WithHint("each says what to do")
+	}
+	fmt.Fprintln(a.std.Err, fine)
+	return nil
+}
+
+func (a *app) gcCmd() *cobra.Command {
+	var apply bool
+	var older time.Duration
+	c := &cobra.Command{
+		Use:   "gc",
+		Short: "Remove ended runs that nothing needs; shows them first",
+		Long: `Without --apply it only lists. Forks, parents and children keep each other; a
+blob goes when no kept run needs it.`,
+		Args: cobra.NoArgs,
+	}
+	c.Flags().BoolVar(&apply, "apply", false, "really remove")
+	c.Flags().DurationVar(&older, "older-than", 30*24*time.Hour, "only runs that ended before")
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		return a.with(cmd.Context(), func(t *tenon.Tenon) error {
+			k, ok := t.Store.(store.Keeper)
+			if !ok {
+				return errors.New("this store collects nothing")
+			}
+			rep, err := k.Collect(cmd.Context(), time.Now().Add(-older), !apply)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				a.document(rep)
+				return nil
+			}
+			for _, r := range rep.Removed {
+				fmt.Fprintln(a.std.Out, "remove", r)
+			}
+			for _, r := range rep.Kept {
+				fmt.Fprintln(a.std.Out, "keep  ", r)
+			}
+			fmt.Fprintf(a.std.Out, "%d runs, %d events, %d blobs, %d bytes\n", len(rep.Removed), rep.Events, rep.Blobs, rep.Bytes)
+			if !apply {
+				fmt.Fprintln(a.std.Err, "next: tenon gc --apply")
+			}
+			return nil
+		})
+	}
+	return c
+}
+
+func (a *app) versionCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			rev := ""
+			if info, ok := debug.ReadBuildInfo(); ok {
+				for _, s := range info.Settings {
+					if s.Key == "vcs.revision" {
+						rev = s.Value
+					}
+				}
+			}
+			if a.json {
+				a.document(map[string]string{"version": Version, "revision": rev, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})
+				return nil
+			}
+			fmt.Fprintf(a.std.Out, "tenon %s %s/%s %s\n", Version, runtime.GOOS, runtime.GOARCH, runtime.Version())
+			return nil
+		},
+	}
+}

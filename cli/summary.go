@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tenonrun/tenon/engine"
+	"github.com/tenonrun/tenon/workflow"
+)
+
+// summary prints a run for people.
+func (a *app) summary(res engine.Result) {
+	w := a.std.Out
+	fmt.Fprintf(w, "run %s  %s  %s%s\n", res.Run, res.Workflow.Name, res.Status, because(res))
+	if res.ForkOf != "" {
+		fmt.Fprintf(w, "  fork of %s\n", res.ForkOf)
+	}
+	for _, q := range res.Questions {
+		fmt.Fprintf(w, "  %s %s at %s: %s\n", q.Kind, q.ID, q.Node, indent(q.Text))
+		if len(q.Options) > 0 {
+			fmt.Fprintf(w, "    options: %s\n", strings.Join(q.Options, ", "))
+		}
+	}
+	for _, u := range res.Uncertain {
+		fmt.Fprintf(w, "  uncertain write at %s (%s): %s\n", u.Node, u.Visit, u.Message)
+	}
+	for _, u := range res.Unfinished {
+		fmt.Fprintf(w, "  unfinished %s (%s): %s %s\n", u.Node, u.Visit, u.Code, u.Message)
+	}
+	for _, f := range res.Failures {
+		fmt.Fprintf(w, "  failed %s: %s (%s)\n", f.Node, indent(f.Message), f.Code)
+	}
+	for _, warn := range res.Warnings {
+		fmt.Fprintf(w, "  warning: %s\n", warn)
+	}
+	fmt.Fprintf(w, "  %d visits, %s, %s\n", res.Visits, spent(res.Usage), took(res))
+}
+
+func because(res engine.Result) string {
+	if len(res.Reasons) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(res.Reasons, ", ") + ")"
+}
+
+func indent(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n    ") }
+
+// spent tells usage without turning unknown into zero.
+func spent(u engine.Usage) string {
+	if u.Calls == 0 && u.Inherited == nil {
+		return "no model calls"
+	}
+	s := fmt.Sprintf("%d model calls, %d tokens in, %d out", u.Calls, u.Input, u.Output)
+	if u.UnknownTokens > 0 {
+		s += fmt.Sprintf(" and %d calls of unknown usage", u.UnknownTokens)
+	}
+	if u.CostUSD > 0 {
+		s += fmt.Sprintf(", $%.4f", u.CostUSD)
+	}
+	if u.Inherited != nil {
+		s += fmt.Sprintf(" (the fork inherited %d calls, not counted)", u.Inherited.Calls)
+	}
+	return s
+}
+
+func took(res engine.Result) string {
+	d := res.Updated.Std().Sub(res.Started.Std())
+	switch {
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return d.Round(10 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}
+
+// next says how to go on, in commands to type.
+func (a *app) next(res engine.Result) []string {
+	tenon := a.self() + a.flagsOf() + " "
+	out := []string{}
+	for _, q := range res.Questions {
+		switch {
+		case q.Kind == workflow.AskQuestion && len(q.Options) > 0:
+			out = append(out, fmt.Sprintf(tenon+"answer %s %s", q.ID, strings.Join(q.Options, "|")))
+		case q.Kind == workflow.AskQuestion:
+			out = append(out, fmt.Sprintf(tenon+"answer %s VALUE", q.ID))
+		default:
+			out = append(out, fmt.Sprintf(tenon+"approve %s   (or: deny %s --reason WHY)", q.ID, q.ID))
+		}
+	}
+	for _, u := range res.Uncertain {
+		out = append(out, fmt.Sprintf(tenon+"recover %s --visit '%s' --rerun|--done|--fail", res.Run, u.Visit))
+	}
+	switch res.Status {
+	case workflow.StatusInterrupted:
+		out = append(out, fmt.Sprintf(tenon+"resume %s", res.Run))
+	case workflow.StatusExhausted:
+		out = append(out, fmt.Sprintf(tenon+"resume %s --raise %s", res.Run, raiseHint(res)))
+	case workflow.StatusUnavailable:
+		when := "when the provider is back"
+		if res.ResumeAfter != 0 {
+			when = "after " + res.ResumeAfter.Std().Local().Format("2006-01-02 15:04:05")
+		}
+		out = append(out, fmt.Sprintf(tenon+"resume %s   (%s)", res.Run, when))
+	case workflow.StatusWaiting:
+		if len(out) == 0 {
+			out = append(out, waitingHint(tenon, res))
+		}
+	case workflow.StatusFailed, workflow.StatusUnproven, workflow.StatusCancelled, workflow.StatusDenied:
+		out = append(out, fmt.Sprintf(tenon+"show %s", res.Run), fmt.Sprintf(tenon+"fork %s --from NODE", res.Run))
+	}
+	return out
+}
+
+func waitingHint(tenon string, res engine.Result) string {
+	if res.ResumeAfter != 0 {
+		return fmt.Sprintf(tenon+"resume %s   (a timer is due at %s)", res.Run, res.ResumeAfter.Std().Local().Format("2006-01-02 15:04:05"))
+	}
+	return fmt.Sprintf(tenon+"resume %s   (after: %ssignal %s NAME, or to end a pause)", res.Run, tenon, res.Run)
+}
+
+func raiseHint(res engine.Result) string {
+	for _, u := range res.Unfinished {
+		if u.Code == workflow.CodeRecursionLimit {
+			return fmt.Sprintf("transitions=%d", 2*max(res.Visits, 1))
+		}
+		if u.Code == workflow.CodeFailFast {
+			return "failfast   (a plain resume starts the count afresh)"
+		}
+	}
+	b := res.Usage.Budget
+	switch {
+	case b.MaxTokens > 0:
+		return fmt.Sprintf("tokens=%d", 2*b.MaxTokens)
+	case b.MaxCostUSD > 0:
+		return fmt.Sprintf("cost=%g", 2*b.MaxCostUSD)
+	case b.MaxDurationMs > 0:
+		return fmt.Sprintf("duration=%s", 2*time.Duration(b.MaxDurationMs)*time.Millisecond)
+	}
+	return "tokens=N"
+}
+
+// outputs prints what the nodes gave, for show.
+func (a *app) outputs(res engine.Result) {
+	for _, name := range slices.Sorted(maps.Keys(res.Outputs)) {
+		var buf any
+		if err := json.Unmarshal(res.Outputs[name], &buf); err != nil {
+			continue
+		}
+		raw, err := json.Marshal(buf)
+		if err != nil {
+			continue
+		}
+		s := string(raw)
+		if r := []rune(s); len(r) > 300 {
+			s = string(r[:300]) + "… (tenon show --json has all of it)"
+		}
+		fmt.Fprintf(a.std.Out, "  output %s: %s\n", name, s)
+	}
+}

@@ -1,0 +1,330 @@
+package tenon
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/tenonrun/tenon/engine"
+	"github.com/tenonrun/tenon/internal/canon"
+	"github.com/tenonrun/tenon/internal/schema"
+	"github.com/tenonrun/tenon/piece"
+	"github.com/tenonrun/tenon/workflow"
+	"github.com/tenonrun/tenon/workflow/load"
+)
+
+// Workflow is a document that was found, checked, and can be run or planned.
+type Workflow struct {
+	*load.Workflow
+	Name     string // for people
+	File     string // where it was read
+	Children map[string]*Workflow
+}
+
+// Request is a run to start.
+type Request struct {
+	Workflow *Workflow
+	Inputs   map[string]json.RawMessage // format 2: values of its inputs
+	Change   string                     // format 1: name of the change
+	Tickets  json.RawMessage            // format 1: list of {id, title, body?, criteria?}
+	Specs    json.RawMessage            // format 1: list of {path, text}
+	Budget   workflow.Budget            // caps beside the definition's and the configuration's
+	By       string                     // who asks
+	ID       workflow.RunID             // "" is made up
+}
+
+// Load finds a workflow by name or file and checks it whole. The error of a
+// document that is not valid is a load.Issues.
+func (t *Tenon) Load(nameOrFile string) (*Workflow, error) { return t.load(nameOrFile, t.env(), nil) }
+
+func (t *Tenon) load(nameOrFile string, env piece.Env, above []string) (*Workflow, error) {
+	found, err := t.Project.Find(nameOrFile)
+	if err != nil {
+		return nil, err
+	}
+	if found.Kind != workflow.KindGraph {
+		return nil, workflow.Errorf(workflow.CodePieceNotAvailable, "%s is a script, and this version runs definitions only", found.Path).
+			WithHint("scripts arrive with a later release")
+	}
+	if slices.Contains(above, found.Path) || len(above) > 8 {
+		return nil, workflow.Errorf(workflow.CodeComponentCycle, "workflow %s starts itself: %v", found.Name, append(above, found.Path))
+	}
+	data, err := os.ReadFile(found.Path)
+	if err != nil {
+		return nil, workflow.Errorf(workflow.CodeWorkflowNotFound, "reading workflow %s: %w", found.Name, err)
+	}
+	name := found.Path
+	if rel, err := filepath.Rel(t.Project.Dir, found.Path); err == nil && filepath.IsLocal(rel) {
+		name = rel
+	}
+	w := &Workflow{Name: found.Name, File: name, Children: map[string]*Workflow{}}
+	w.Workflow, err = load.Load(name, data, load.Config{
+		Pieces: t.pieces, Env: env, Draft: true,
+		Compat: load.Compat{ShellInterpolation: t.Project.Config.Compat.ShellInterpolation},
+		Workflow: func(p workflow.WorkflowParams) error {
+			child, err := t.load(childPath(found.Path, p), env, append(above, found.Path))
+			if err == nil {
+				w.Children[p.Ref()] = child
+			}
+			return err
+		},
+	})
+	return w, err
+}
+
+// childPath makes the file of a workflow node relative to its document.
+func childPath(parent string, p workflow.WorkflowParams) string {
+	if p.File == "" || filepath.IsAbs(p.File) {
+		return p.Ref()
+	}
+	return filepath.Join(filepath.Dir(parent), p.File)
+}
+
+func (t *Tenon) env() piece.Env {
+	return piece.Env{Roles: t.roles(), Backend: t.backends.capabilities, Providers: t.backends.names()}
+}
+
+func (t *Tenon) roles() map[string]workflow.Role {
+	out := make(map[string]workflow.Role, len(t.Project.Config.Roles))
+	for id, r := range t.Project.Config.Roles {
+		out[id] = r.Role
+	}
+	return out
+}
+
+// Run starts a run and drives it until it ends or rests. Everything that can be
+// known to be wrong is an error before the run exists.
+func (t *Tenon) Run(ctx context.Context, q Request) (engine.Result, error) {
+	if q.Workflow == nil {
+		return engine.Result{}, workflow.Errorf(workflow.CodeInvalidArguments, "starting a run: no workflow is given")
+	}
+	inputs, err := json.Marshal(q.Inputs)
+	if err != nil {
+		return engine.Result{}, fmt.Errorf("encoding inputs: %w", err)
+	}
+	l, err := t.launch(q, inputs)
+	if err != nil {
+		return engine.Result{}, err
+	}
+	l.ID, l.By = q.ID, q.By
+	return t.engine.Start(ctx, l)
+}
+
+// launch pins everything that a run depends on.
+func (t *Tenon) launch(q Request, inputs []byte) (engine.Launch, error) {
+	w := q.Workflow
+	def := w.Definition
+	if err := t.preflight(q); err != nil {
+		return engine.Launch{}, err
+	}
+	values, err := checkInputs(def, inputs)
+	if err != nil {
+		return engine.Launch{}, err
+	}
+	checks, setup, err := t.checks(w)
+	if err != nil {
+		return engine.Launch{}, err
+	}
+	limits := t.Project.Config.Limits
+	l := engine.Launch{Document: w.Document, Started: workflow.RunStarted{
+		Workflow: workflow.Ref{Name: w.Name, Digest: digest(w.Document), File: w.File},
+		Kind:     workflow.KindGraph, Level: def.SchemaVersion, Inputs: values, Project: t.Project.ID,
+		Launch: workflow.Launch{Change: q.Change, Tickets: inline(q.Tickets), Specs: inline(q.Specs)},
+		Options: workflow.Options{
+			Roles: t.roles(), Repositories: t.Project.Repositories(), Checks: checks, Setup: setup,
+			Budget:   t.budget(def.Budget, q.Budget),
+			Policies: load.Effective(def), Transitions: load.Transitions(def), Verified: def.Delivery.RequiresVerified,
+			Timeouts: workflow.Timeouts{TurnMs: time.Duration(limits.Timeout).Milliseconds(), IdleMs: time.Duration(limits.IdleTimeout).Milliseconds()},
+		},
+	}}
+	t.pin(w, &l)
+	return l, nil
+}
+
+// pin adds the documents of child runs, at every depth.
+func (t *Tenon) pin(w *Workflow, l *engine.Launch) {
+	for ref, child := range w.Children {
+		if l.Started.Children == nil {
+			l.Started.Children = map[string]workflow.Ref{}
+		}
+		if _, there := l.Started.Children[ref]; there {
+			continue
+		}
+		l.Started.Children[ref] = workflow.Ref{Name: child.Name, Digest: digest(child.Document), File: child.File}
+		l.Blobs = append(l.Blobs, child.Document)
+		t.pin(child, l)
+	}
+}
+
+// child launches a child run of a pinned document under its parent's rules.
+func (t *Tenon) child(parent workflow.RunStarted, ref workflow.Ref, doc, inputs []byte) (engine.Launch, error) {
+	def, err := load.Decode(doc)
+	if err != nil {
+		return engine.Launch{}, err
+	}
+	values, err := checkInputs(def, inputs)
+	if err != nil {
+		return engine.Launch{}, err
+	}
+	opts := parent.Options
+	opts.Budget = least(opts.Budget, def.Budget)
+	opts.Policies, opts.Transitions, opts.Verified = load.Effective(def), load.Transitions(def), def.Delivery.RequiresVerified
+	return engine.Launch{Started: workflow.RunStarted{
+		Workflow: ref, Kind: workflow.KindGraph, Level: def.SchemaVersion, Inputs: values, Launch: parent.Launch,
+		Options: opts, Children: parent.Children, Project: parent.Project,
+	}}, nil
+}
+
+func digest(doc []byte) workflow.Digest { return workflow.Digest(canon.Sum(doc)) }
+
+func inline(raw json.RawMessage) workflow.Value {
+	if len(raw) == 0 {
+		return workflow.Value{}
+	}
+	return workflow.Inline(raw)
+}
+
+// checkInputs validates launch inputs and fills in their defaults.
+func checkInputs(def *workflow.Definition, raw []byte) (workflow.Value, error) {
+	given := map[string]json.RawMessage{}
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &given); err != nil {
+			return workflow.Value{}, workflow.Errorf(workflow.CodeInvalidInputs, "reading the inputs: %w", err)
+		}
+	}
+	if def.Inputs == nil {
+		if len(given) > 0 {
+			return workflow.Value{}, workflow.Errorf(workflow.CodeInvalidInputs, "workflow %s takes no inputs", def.ID).
+				WithHint("declare them under inputs: in a schemaVersion 2 definition, or leave -i out")
+		}
+		return workflow.Value{}, nil
+	}
+	if given == nil {
+		given = map[string]json.RawMessage{}
+	}
+	full, err := json.Marshal(given)
+	if err != nil {
+		return workflow.Value{}, err
+	}
+	s, err := schema.Compile(def.Inputs)
+	if err != nil {
+		return workflow.Value{}, workflow.Errorf(workflow.CodeInvalidInputs, "the inputs schema of %s: %w", def.ID, err)
+	}
+	if full, err = s.Fill(full); err != nil {
+		return workflow.Value{}, workflow.Errorf(workflow.CodeInvalidInputs, "the inputs of %s: %w", def.ID, err)
+	}
+	if problems := s.Validate(json.RawMessage(full)); len(problems) > 0 {
+		return workflow.Value{}, workflow.Errorf(workflow.CodeInvalidInputs, "the inputs of %s do not fit: %w", def.ID, problems).
+			WithHint("give them with -i NAME=VALUE or --inputs FILE")
+	}
+	return workflow.Inline(full), nil
+}
+
+func (t *Tenon) budget(def, flags workflow.Budget) workflow.Budget {
+	l := t.Project.Config.Limits
+	conf := workflow.Budget{MaxCostUSD: l.MaxCostUSD, MaxTokens: l.MaxTokens, MaxDurationMs: time.Duration(l.MaxDuration).Milliseconds()}
+	return least(least(def, conf), flags)
+}
+
+// least takes the smaller of each cap; zero is no cap.
+func least(a, b workflow.Budget) workflow.Budget {
+	return workflow.Budget{
+		MaxCostUSD:    smaller(a.MaxCostUSD, b.MaxCostUSD),
+		MaxTokens:     smaller(a.MaxTokens, b.MaxTokens),
+		MaxDurationMs: smaller(a.MaxDurationMs, b.MaxDurationMs),
+	}
+}
+
+func smaller[N int64 | float64](a, b N) N {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// checks returns the verification plan of a run. A configured plan that is not
+// trusted matters only to workflows that use it.
+func (t *Tenon) checks(w *Workflow) (commands, setup []workflow.Check, err error) {
+	if t.cfg.Checks != nil {
+		return t.cfg.Checks, nil, nil
+	}
+	commands, setup, err = t.Project.Checks()
+	if err != nil && !usesKind(w, "verify", "implementation", "implementation-step") {
+		return nil, nil, nil
+	}
+	return commands, setup, err
+}
+
+func usesKind(w *Workflow, kinds ...string) bool {
+	if slices.ContainsFunc(w.Nodes, func(n load.NodeInfo) bool { return slices.Contains(kinds, n.Kind) }) {
+		return true
+	}
+	for _, c := range w.Children {
+		if usesKind(c, kinds...) {
+			return true
+		}
+	}
+	return false
+}
+
+var changeName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+
+// preflight refuses, before the run exists, what can be known to fail.
+func (t *Tenon) preflight(q Request) error {
+	def := q.Workflow.Definition
+	if needs := def.Change == "new" || def.Change == "existing"; needs && q.Change == "" {
+		return workflow.Errorf(workflow.CodeInvalidArguments, "workflow %s works on a change, and none is named", q.Workflow.Name).
+			WithHint("add --change NAME, in lower-case words joined by dashes")
+	}
+	if q.Change != "" && (!changeName.MatchString(q.Change) || len(q.Change) > 64) {
+		return workflow.Errorf(workflow.CodeInvalidArguments, "change name %q is not lower-case words joined by dashes, at most 64 characters", q.Change)
+	}
+	budget := t.budget(def.Budget, q.Budget)
+	for _, n := range q.Workflow.Nodes {
+		if err := t.preflightNode(q, n, budget); err != nil {
+			return err
+		}
+	}
+	for _, c := range q.Workflow.Children {
+		if err := t.preflight(Request{Workflow: c, Change: q.Change, Tickets: q.Tickets, Budget: q.Budget}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *Tenon) preflightNode(q Request, n load.NodeInfo, budget workflow.Budget) error {
+	p, _ := t.pieces.Get(n.Kind)
+	if p.Missing != "" {
+		return workflow.Errorf(workflow.CodePieceNotAvailable, "node %s of %s: kind %s cannot run yet: %s", n.Node, q.Workflow.Name, n.Kind, p.Missing)
+	}
+	if n.Kind == workflow.KindMap && q.Tickets == nil && overTickets(q.Workflow.Definition, n) {
+		return workflow.Errorf(workflow.CodeMapInputMissing, "map %s of %s runs over tickets, and none are given", n.Node, q.Workflow.Name).
+			WithHint("add --tickets FILE with a list of {id, title}")
+	}
+	if !n.Traits.AI || n.Traits.Provider == "" {
+		return nil
+	}
+	if _, err := t.backends.executor(n.Traits.Provider); err != nil {
+		return fmt.Errorf("node %s of %s: %w", n.Node, q.Workflow.Name, err)
+	}
+	if budget.MaxCostUSD > 0 && !t.backends.priced(n.Traits.Provider) {
+		return workflow.Errorf(workflow.CodeCostUnknown, "node %s of %s: the cost of provider %q is not known, so a budget of $%g cannot hold", n.Node, q.Workflow.Name, n.Traits.Provider, budget.MaxCostUSD).
+			WithHint("use a token budget (maxTokens) instead")
+	}
+	return nil
+}
+
+func overTickets(def *workflow.Definition, n load.NodeInfo) bool {
+	body := def.Body
+	if n.Body != "" {
+		body = def.Components[n.Body]
+	}
+	var m workflow.MapParams
+	return json.Unmarshal(body.Nodes[n.Node].Params, &m) == nil && m.Over.Name == "tickets"
+}

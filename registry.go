@@ -1,0 +1,44 @@
+package tenon
+
+import (
+	"context"
+	"slices"
+
+	"github.com/tenonrun/tenon/internal/text"
+	"github.com/tenonrun/tenon/piece"
+	"github.com/tenonrun/tenon/piece/control"
+	"github.com/tenonrun/tenon/piece/evidence"
+	"github.com/tenonrun/tenon/piece/model"
+	"github.com/tenonrun/tenon/piece/shell"
+	"github.com/tenonrun/tenon/piece/verify"
+	"github.com/tenonrun/tenon/workflow"
+	"github.com/tenonrun/tenon/workspace"
+	"github.com/tenonrun/tenon/workspace/git"
+	"github.com/tenonrun/tenon/workspace/process"
+)
+
+// registry lists every kind of node; there is no other place where one is added.
+func registry(redact *text.Redactor, b *backends, more []piece.Piece) (*piece.Registry, error) {
+	runner := process.New(process.Config{})
+	return piece.NewRegistry(slices.Concat(
+		control.Pieces(),
+		model.Pieces(model.Config{Backend: b.capabilities}),
+		shell.Pieces(shell.Config{Runner: runner, Redactor: redact}),
+		verify.Pieces(verify.Config{Runner: runner, Redactor: redact}),
+		evidence.Pieces(),
+		more,
+	)...)
+}
+
+// candidate hashes the work trees of a run.
+func (t *Tenon) candidate(ctx context.Context, repos []workflow.RepositoryInfo) (string, error) {
+	cfg := git.Config{State: []string{t.Project.State}}
+	for _, r := range repos {
+		cfg.Repositories = append(cfg.Repositories, workspace.Repository{ID: r.ID, Path: r.Path, Scope: r.Scope})
+	}
+	c, err := git.New(cfg)
+	if err != nil {
+		return "", err
+	}
+	return c.Digest(ctx)
+}

@@ -1,0 +1,155 @@
+// Package tenon runs agent work that must not be lost, paid twice, or faked.
+//
+// Holds: Open, the one door of the library, which wires the rooms of the house
+// together: project, store, engine, pieces and providers.
+//
+// Guarantees: what engine, store and pieces guarantee, with nothing hidden
+// between them; what a Config leaves out comes from the project's
+// configuration, and then from defaults.
+//
+// Does not: print, read flags, or ask on a terminal. That is the command's.
+package tenon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/tenonrun/tenon/engine"
+	"github.com/tenonrun/tenon/executor"
+	"github.com/tenonrun/tenon/graph"
+	"github.com/tenonrun/tenon/internal/text"
+	"github.com/tenonrun/tenon/piece"
+	"github.com/tenonrun/tenon/project"
+	"github.com/tenonrun/tenon/provider"
+	"github.com/tenonrun/tenon/store"
+	"github.com/tenonrun/tenon/store/memory"
+	"github.com/tenonrun/tenon/store/sqlite"
+	"github.com/tenonrun/tenon/workflow"
+	"github.com/tenonrun/tenon/workspace/git"
+)
+
+// Config opens a Tenon. The zero value opens the project around the working
+// directory, as the command does.
+type Config struct {
+	Dir          string            // where the project is looked for; "" is the working directory
+	State        string            // base of the state directory; "" is the user's
+	Memory       bool              // keep runs in memory: nothing outlives the process
+	Flags        map[string]string // settings over everything else, such as "limits.maxTokens"
+	TrustProject bool              // trust the project's configuration for this process
+	// Checks replaces the configured verification plan; it is the caller's own
+	// word and needs no trust.
+	Checks    []workflow.Check
+	Pieces    []piece.Piece                // further kinds of nodes
+	Providers map[string]provider.Provider // further providers, by the name in definitions
+	Observe   func(engine.Notice)          // sees events and progress; must not block
+	WaitFor   engine.Waits
+	Log       *slog.Logger
+	Version   string             // of the program, for the history
+	Probe     func(point string) // called at each durable step: for tests that kill the process
+}
+
+// Tenon is an open project with its runs.
+type Tenon struct {
+	// Project is where Tenon was opened.
+	Project *project.Project
+	// Store holds the runs; read it for heads and histories.
+	Store store.Store
+
+	cfg      Config
+	engine   *engine.Engine
+	pieces   *piece.Registry
+	backends *backends
+	redact   *text.Redactor
+	close    func() error
+}
+
+// Open opens the project around cfg.Dir. Close it when it is no longer needed.
+func Open(ctx context.Context, cfg Config) (*Tenon, error) {
+	p, err := project.Open(project.Options{
+		Dir: cfg.Dir, State: cfg.State, Flags: cfg.Flags, TrustProject: cfg.TrustProject,
+		CommonDir: func(dir string) (string, error) {
+			common, err := git.Common(ctx, dir)
+			if errors.Is(err, git.ErrNoRepository) || errors.Is(err, git.ErrNoGit) {
+				return "", nil
+			}
+			return common, err
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	t := &Tenon{Project: p, cfg: cfg, redact: text.NewRedactor(os.Environ())}
+	if t.backends, err = newBackends(p, cfg.Providers); err != nil {
+		return nil, err
+	}
+	if t.pieces, err = registry(t.redact, t.backends, cfg.Pieces); err != nil {
+		return nil, err
+	}
+	if err := t.openStore(ctx); err != nil {
+		return nil, err
+	}
+	if t.engine, err = t.newEngine(); err != nil {
+		return nil, errors.Join(err, t.close())
+	}
+	return t, nil
+}
+
+func (t *Tenon) openStore(ctx context.Context) error {
+	if t.cfg.Memory {
+		m := memory.New()
+		t.Store, t.close = m, func() error { return nil }
+		return nil
+	}
+	s, err := sqlite.Open(ctx, sqlite.Config{Dir: t.Project.Home, Log: t.cfg.Log})
+	if err != nil {
+		return fmt.Errorf("opening the state of project %s: %w", t.Project.Name, err)
+	}
+	t.Store, t.close = s, s.Close
+	return nil
+}
+
+func (t *Tenon) newEngine() (*engine.Engine, error) {
+	return engine.New(engine.Config{
+		Store: t.Store, Pieces: t.pieces,
+		Programs: map[string]workflow.Factory{workflow.KindGraph: graph.New(graph.Config{
+			Pieces: t.pieces, Backend: t.backends.capabilities, Providers: t.backends.names(),
+		})},
+		Executor:  func(name string) (executor.Executor, error) { return t.backends.executor(name) },
+		Candidate: t.candidate,
+		Child:     t.child,
+		Redact:    t.redact, Observe: t.cfg.Observe, Calls: t.Project.Config.Limits.Concurrency,
+		Log: t.cfg.Log, Binary: t.cfg.Version, Probe: t.cfg.Probe, WaitFor: t.cfg.WaitFor,
+	})
+}
+
+// Close waits for runs that are being driven and closes the store. Cancel their
+// contexts first.
+func (t *Tenon) Close() error {
+	return errors.Join(t.engine.Close(), t.close())
+}
+
+// Resume goes on with a run until it ends or rests, and returns it as it then
+// stands. by names the person or program that asked.
+func (t *Tenon) Resume(ctx context.Context, run workflow.RunID, by string) (engine.Result, error) {
+	return t.engine.Drive(ctx, run, by)
+}
+
+// Send records a person's word about a run: an answer, a recovery, steering, a
+// cancellation. It is durable when Send returns; the process that drives the
+// run takes it up, or the next Resume.
+func (t *Tenon) Send(ctx context.Context, run workflow.RunID, c engine.Control) error {
+	return t.engine.Send(ctx, run, c)
+}
+
+// Fork makes a run that shares the history of another up to a point.
+func (t *Tenon) Fork(ctx context.Context, q engine.ForkRequest) (workflow.RunID, error) {
+	return t.engine.Fork(ctx, q)
+}
+
+// Inspect returns a run as it stands.
+func (t *Tenon) Inspect(ctx context.Context, run workflow.RunID) (engine.Result, error) {
+	return t.engine.Inspect(ctx, run)
+}
