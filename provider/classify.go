@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"syscall"
@@ -46,6 +47,10 @@ func Classify(cfg Config, x *wire.Exchange, err error) *Error {
 	case errors.As(err, &send):
 		e.Code, e.Message, e.Err = CodeTransport, send.Error(), sentinel(err)
 	default: // the SDK could not make the request
+		var u *url.Error // repeats the base URL, which may hold a password
+		if errors.As(err, &u) {
+			err = u.Err
+		}
 		e.Code, e.Message = CodeInvalidRequest, "making the request: "+err.Error()
 	}
 	e.Message = text.Head(cfg.redact(strings.TrimSpace(e.Message)), maxMessage, "...")

@@ -94,7 +94,7 @@ func read(x *wire.Exchange, a *provider.Assembly) error {
 			return err
 		}
 		var e sdk.MessageStreamEventUnion
-		if err := json.Unmarshal(ev.Data, &e); err != nil {
+		if err := e.UnmarshalJSON(ev.Data); err != nil {
 			return &wire.BrokenError{What: "the stream holds an event of an unknown shape", Err: err}
 		}
 		if r.event(e); r.stopped {

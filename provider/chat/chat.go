@@ -99,7 +99,7 @@ func read(x *wire.Exchange, a *provider.Assembly) error {
 			return err
 		}
 		var c openai.ChatCompletionChunk
-		if err := json.Unmarshal(ev.Data, &c); err != nil {
+		if err := c.UnmarshalJSON(ev.Data); err != nil {
 			return &wire.BrokenError{What: "the stream holds an event of an unknown shape", Err: err}
 		}
 		r.chunk(c)

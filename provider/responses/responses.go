@@ -95,7 +95,7 @@ func read(x *wire.Exchange, a *provider.Assembly) error {
 			return err
 		}
 		var e sdk.ResponseStreamEventUnion
-		if err := json.Unmarshal(ev.Data, &e); err != nil {
+		if err := e.UnmarshalJSON(ev.Data); err != nil {
 			return &wire.BrokenError{What: "the stream holds an event of an unknown shape", Err: err}
 		}
 		if err := r.event(e); err != nil {

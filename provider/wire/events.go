@@ -88,7 +88,7 @@ func (r *reader) sniff() error {
 			if err != nil {
 				return cut(err)
 			}
-			if tellsError("", body) {
+			if told, _ := tellsError("", body); told {
 				return &EventError{Data: body}
 			}
 			return &BrokenError{What: "the answer is one JSON document, not a stream of events: " + excerpt(body)}
@@ -105,7 +105,7 @@ func (r *reader) rest(n int) string {
 
 // next returns the next event that carries data, or io.EOF.
 func (r *reader) next() (Event, error) {
-	name, seen, size := "", false, 0
+	name, size := "", 0
 	r.data = r.data[:0]
 	for {
 		line, err := r.readLine(MaxEventBytes - size)
@@ -118,19 +118,19 @@ func (r *reader) next() (Event, error) {
 		value = bytes.TrimPrefix(value, []byte(" "))
 		switch {
 		case len(line) == 0:
-			if seen {
+			if len(bytes.TrimSpace(r.data)) > 0 {
 				return r.event(name)
 			}
-			name, size = "", 0
+			name, size, r.data = "", 0, r.data[:0]
 		case string(field) == "event":
 			name = string(value)
 		case string(field) == "data":
-			if seen {
+			if len(r.data) > 0 {
 				r.data = append(r.data, '\n')
 			}
-			r.data, seen = append(r.data, value...), true
+			r.data = append(r.data, value...)
 		}
-		if ended && seen {
+		if ended && len(bytes.TrimSpace(r.data)) > 0 {
 			return r.event(name)
 		}
 		if ended {
@@ -147,10 +147,11 @@ func (r *reader) event(name string) (Event, error) {
 	if !utf8.Valid(data) {
 		data = bytes.ToValidUTF8(data, []byte("\uFFFD"))
 	}
-	if tellsError(name, data) {
+	told, valid := tellsError(name, data)
+	if told {
 		return Event{}, &EventError{Data: bytes.Clone(data)}
 	}
-	if !json.Valid(data) {
+	if !valid {
 		return Event{}, &BrokenError{What: "the stream holds an event that is not valid JSON: " + excerpt(data)}
 	}
 	return Event{Name: name, Data: data}, nil
@@ -183,10 +184,10 @@ func cut(err error) error {
 }
 
 // tellsError reports whether an event is an error message: by its name, its
-// type, or a member "error" that is not null.
-func tellsError(name string, data []byte) bool {
+// type, or a member "error" that says something. Valid is whether data is JSON.
+func tellsError(name string, data []byte) (told, valid bool) {
 	if name == "error" {
-		return true
+		return true, true
 	}
 	var head struct {
 		Type  json.RawMessage `json:"type"`
@@ -194,13 +195,20 @@ func tellsError(name string, data []byte) bool {
 	}
 	if len(data) > 0 && data[0] == '[' {
 		var list []json.RawMessage
-		return json.Unmarshal(data, &list) == nil && len(list) == 1 && tellsError(name, list[0])
+		if valid = json.Unmarshal(data, &list) == nil; valid && len(list) == 1 {
+			told, _ = tellsError(name, list[0])
+		}
+		return told, valid
 	}
-	if json.Unmarshal(data, &head) != nil {
-		return false
+	var syntax *json.SyntaxError
+	if err := json.Unmarshal(data, &head); err != nil { // of another type, or no JSON
+		return false, !errors.As(err, &syntax)
 	}
-	told := len(head.Error) > 0 && string(head.Error) != "null" && string(head.Error) != `""` && string(head.Error) != "{}"
-	return told || string(head.Type) == `"error"`
+	said := len(head.Error) > 0
+	for _, nothing := range []string{"null", `""`, "{}", "false"} {
+		said = said && string(head.Error) != nothing
+	}
+	return said || string(head.Type) == `"error"`, true
 }
 
 func excerpt(b []byte) string {

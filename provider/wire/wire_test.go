@@ -59,6 +59,7 @@ func TestEvents(t *testing.T) {
 		{"no last line", "data: 1\n\ndata: 2", "=1|=2", ""},
 		{"byte order mark", "\xef\xbb\xbfdata: 1\n\n", "=1", ""},
 		{"blank lines first", "\r\n \ndata: 1\n\n", "=1", ""},
+		{"no data", "event: x\ndata:\n\ndata: 1\n\n", "=1", ""},
 		{"mark", "data: 1\n\ndata: [DONE]\n\ndata: 2\n\n", "=1", ""},
 		{"error is null", "data: {\"error\":null}\n\n", `={"error":null}`, ""},
 		{"unnamed field", "nonsense\n\x00\x00\ndata: 1\n\n", "=1", ""},
@@ -171,6 +172,24 @@ func TestOneRequest(t *testing.T) {
 		resp.Body.Close()
 		t.Error("a request without an exchange was sent")
 	}
+}
+
+// A server that keeps the connection open after its answer does not hold the
+// caller.
+func TestFinish(t *testing.T) {
+	t.Parallel()
+	x := exchange(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "data: 1\n\n")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	for ev, err := range x.Events() {
+		if err != nil || string(ev.Data) != "1" {
+			t.Errorf("got %s, %v", ev.Data, err)
+		}
+		break
+	}
+	x.Finish()
 }
 
 func FuzzEvents(f *testing.F) {
