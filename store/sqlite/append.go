@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"crypto/sha256"
-	"database/sql/driver"
 	"encoding/json"
 	"slices"
 
@@ -114,26 +113,27 @@ func (w *writer) tail(run workflow.RunID) (*tail, error) {
 	if err != nil || row == nil {
 		return nil, err
 	}
-	t := &tail{key: row[0].(int64), cut: row[1].(int64), epoch: row[2].(int64), sum: sumOf(row[3])}
-	if p, ok := row[4].(string); ok {
-		t.parent = workflow.RunID(p)
+	t := &tail{}
+	var parent string
+	if err := scan(row, &t.key, &t.cut, &t.epoch, &t.sum, &parent); err != nil {
+		return nil, err
 	}
-	t.last = t.cut
+	t.parent, t.last = workflow.RunID(parent), t.cut
 	if row, err = w.conn.row("SELECT seq, sum FROM events WHERE run = ? ORDER BY seq DESC LIMIT 1", t.key); err != nil {
 		return nil, err
 	}
 	if row != nil {
-		t.last, t.sum = row[0].(int64), sumOf(row[1])
+		if err := scan(row, &t.last, &t.sum); err != nil {
+			return nil, err
+		}
 	}
 	w.tails[string(run)] = t
 	return t, nil
 }
 
-func sumOf(v driver.Value) store.Sum {
+func sumOf(raw []byte) store.Sum {
 	var s store.Sum
-	if raw, ok := v.([]byte); ok {
-		copy(s[:], raw)
-	}
+	copy(s[:], raw)
 	return s
 }
 
@@ -222,24 +222,34 @@ func (b *batch) create(w *writer) error {
 
 // sumAt returns the sum of an event of a run or of its parents.
 func (w *writer) sumAt(run workflow.RunID, key, seq int64) (store.Sum, error) {
-	for {
+	var sum store.Sum
+	for range maxParents {
 		row, err := w.conn.row("SELECT cut, parent FROM runs WHERE key = ?", key)
 		if err != nil {
-			return store.Sum{}, err
+			return sum, err
 		}
-		if row != nil && seq <= row[0].(int64) {
-			key = row[1].(int64)
+		if row == nil {
+			break
+		}
+		var cut, parent int64
+		if err := scan(row, &cut, &parent); err != nil {
+			return sum, err
+		}
+		if seq <= cut {
+			key = parent
 			continue
 		}
 		row, err = w.conn.row("SELECT sum FROM events WHERE run = ? AND seq = ?", key, seq)
 		if err != nil {
-			return store.Sum{}, err
+			return sum, err
 		}
 		if row == nil {
-			return store.Sum{}, &store.Damaged{Run: run, Seq: seq, LastGood: seq - 1, Why: "the event is missing"}
+			break
 		}
-		return sumOf(row[0]), nil
+		err = scan(row, &sum)
+		return sum, err
 	}
+	return sum, &store.Damaged{Run: run, Seq: seq, LastGood: seq - 1, Why: "the event is missing"}
 }
 
 // head replaces the index row of a run.

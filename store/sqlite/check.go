@@ -49,7 +49,7 @@ func (s *Store) checkPages(ctx context.Context, rep *store.Report) error {
 }
 
 func (s *Store) checkRuns(ctx context.Context, rep *store.Report) error {
-	heads, err := s.Runs(ctx, store.Query{})
+	heads, broken, err := s.heads(ctx, store.Query{})
 	if damaged(err) {
 		rep.Problems = append(rep.Problems, store.Problem{What: "the list of runs cannot be read: " + err.Error(), Next: salvageNext})
 		return nil
@@ -70,9 +70,10 @@ func (s *Store) checkRuns(ctx context.Context, rep *store.Report) error {
 		case err != nil:
 			return err
 		}
-		if h.Status == workflow.StatusInvalid && h.Workflow == "" {
-			rep.Problems = append(rep.Problems, store.Problem{Run: h.Run, What: "its index row cannot be read", Next: fmt.Sprintf("continue it with `tenon resume %s`, which writes a new one", h.Run)})
-		}
+	}
+	for _, run := range broken {
+		rep.Problems = append(rep.Problems, store.Problem{Run: run, What: "its index row cannot be read",
+			Next: fmt.Sprintf("continue it with `tenon resume %s`, which writes a new one", run)})
 	}
 	return nil
 }

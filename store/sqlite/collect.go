@@ -108,10 +108,11 @@ func ungrown(w *writer, group []workflow.RunID) error {
 	for _, run := range group {
 		for _, column := range []string{"child_of", "fork_of"} {
 			err := w.conn.each("SELECT run FROM runs WHERE "+column+" = ? AND "+column+" <> ''", []any{string(run)}, func(row []driver.Value) error {
-				if name, _ := row[0].(string); !slices.Contains(group, workflow.RunID(name)) {
-					return errGrew
+				var name string
+				if err := scan(row, &name); err != nil || slices.Contains(group, workflow.RunID(name)) {
+					return err
 				}
-				return nil
+				return errGrew
 			})
 			if err != nil {
 				return err
@@ -142,14 +143,17 @@ func (c *collection) count(group []workflow.RunID, conn *conn) error {
 		if err != nil {
 			return err
 		}
-		key, ok := row[0].(int64)
-		if !ok {
-			continue
+		var key, events, size int64
+		if err := scan(row, &key, &events, &size); err != nil {
+			return err
+		}
+		if key == 0 {
+			continue // it went in the meantime
 		}
 		c.gone[key] = true
 		c.rep.Runs++
-		c.rep.Events += row[1].(int64)
-		c.rep.Bytes += row[2].(int64)
+		c.rep.Events += events
+		c.rep.Bytes += size
 		c.rep.Removed = append(c.rep.Removed, string(run))
 	}
 	return nil
@@ -201,9 +205,11 @@ func (c *collection) blobs() error {
 // spares finds the blobs whose run is gone.
 func (c *collection) spares() error {
 	add := func(row []driver.Value) error {
-		digest, _ := row[1].([]byte)
-		c.spare[workflow.Digest(hex.EncodeToString(digest))] = &spare{id: row[0].(int64), size: row[2].(int64)}
-		return nil
+		var digest []byte
+		b := &spare{}
+		err := scan(row, &b.id, &digest, &b.size)
+		c.spare[workflow.Digest(hex.EncodeToString(digest))] = b
+		return err
 	}
 	if err := c.conn.each("SELECT id, digest, size FROM blobs WHERE run NOT IN (SELECT key FROM runs)", nil, add); err != nil {
 		return err

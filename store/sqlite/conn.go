@@ -9,6 +9,8 @@ import (
 	"net/url"
 
 	"modernc.org/sqlite"
+
+	"github.com/tenonrun/tenon/store"
 )
 
 // dsn returns the address of the database, opened in a mode (ro or rw), with
@@ -130,6 +132,36 @@ func (c *conn) each(text string, args []any, f func([]driver.Value) error) error
 		err = nil
 	}
 	return errors.Join(err, rows.Close())
+}
+
+// scan reads the columns of a row into *int64, *string, *[]byte and *store.Sum.
+// NULL leaves its destination alone; another type than the expected is a damage.
+func scan(row []driver.Value, dst ...any) error {
+	for i, to := range dst {
+		ok := row[i] == nil
+		switch to := to.(type) {
+		case *int64:
+			if v, is := row[i].(int64); is {
+				*to, ok = v, true
+			}
+		case *string:
+			if v, is := row[i].(string); is {
+				*to, ok = v, true
+			}
+		case *[]byte:
+			if v, is := row[i].([]byte); is {
+				*to, ok = v, true
+			}
+		case *store.Sum:
+			if v, is := row[i].([]byte); is {
+				*to, ok = sumOf(v), true
+			}
+		}
+		if !ok {
+			return fmt.Errorf("%w: column %d is %T", errRow, i+1, row[i])
+		}
+	}
+	return nil
 }
 
 // script runs several statements.

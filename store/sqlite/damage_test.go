@@ -161,6 +161,43 @@ func TestDamagedBlobsAndSnapshots(t *testing.T) {
 	}
 }
 
+// TestDamagedIndexRow: a run whose row in the index is damaged is listed, read,
+// and refused or mended, and the others go on.
+func TestDamagedIndexRow(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	want := filled(t, dir, 3, 10)
+	s := opened(t, dir)
+	tamper(t, dir, "UPDATE runs SET head = '{' WHERE run = 'run-1'")
+	tamper(t, dir, "UPDATE runs SET cut = 'none' WHERE run = 'run-2'")
+	tamper(t, dir, "UPDATE runs SET parent = key WHERE run = 'fork'")
+	if got, err := texts(t, s, "run-1"); err != nil || len(got) != len(want["run-1"]) {
+		t.Errorf("%d events can be read (%v)", len(got), err)
+	}
+	_, err := texts(t, s, "fork")
+	fails(t, err, workflow.CodeStoreDamaged)
+	_, err = texts(t, s, "run-2")
+	fails(t, err, workflow.CodeStoreDamaged)
+	fails(t, s.Append(t.Context(), store.Append{Run: "run-2", Epoch: 1, After: 10, Events: said(10, "more")}), workflow.CodeStoreDamaged)
+	must(t, s.Append(t.Context(), store.Append{Run: "run-0", Epoch: 1, After: 10, Events: said(10, "more")}))
+	tamper(t, dir, "UPDATE runs SET cut = 0 WHERE run = 'run-2'")
+	tamper(t, dir, "UPDATE runs SET parent = (SELECT key FROM runs WHERE run = 'run-0') WHERE run = 'fork'")
+	all, err := s.Runs(t.Context(), store.Query{Run: "run-1"})
+	must(t, err)
+	if len(all) != 1 || all[0].Status != workflow.StatusInvalid || all[0].Last != 10 {
+		t.Errorf("the run is listed as %+v", all)
+	}
+	rep, err := s.Check(t.Context())
+	must(t, err)
+	if len(rep.Problems) != 1 || rep.Problems[0].Run != "run-1" {
+		t.Errorf("the check reports %+v", rep.Problems)
+	}
+	must(t, s.Append(t.Context(), store.Append{Run: "run-1", Epoch: 2, After: 10, Head: &store.Head{Status: workflow.StatusFailed}}))
+	if rep, err = s.Check(t.Context()); err != nil || len(rep.Problems) > 0 {
+		t.Errorf("after a new head the check reports %+v (%v)", rep.Problems, err)
+	}
+}
+
 // TestFlippedBytes damages random bytes and pages of the file: what is read is
 // what was written, or an error.
 func TestFlippedBytes(t *testing.T) {

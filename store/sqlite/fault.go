@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,6 +32,17 @@ func damaged(err error) bool {
 	return p == sqlite3.SQLITE_CORRUPT || p == sqlite3.SQLITE_NOTADB || errors.Is(err, errRow)
 }
 
+// errRow is a row whose columns have lost their types.
+var errRow = errors.New("a row of the database is damaged")
+
+// unread marks the error of a Scan that met a column of another type.
+func unread(err error) error {
+	if err == nil || primary(err) != 0 || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, sql.ErrConnDone) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errRow, err)
+}
+
 // fault turns an error of the disk or the database into one of ours.
 func (s *Store) fault(doing string, err error) error {
 	var ours *workflow.Error
@@ -53,9 +65,9 @@ func (s *Store) fault(doing string, err error) error {
 		return workflow.Errorf(code, "%s %s: %w", doing, place, err)
 	}
 	switch p := primary(err); {
-	case p == sqlite3.SQLITE_FULL, errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
+	case p == sqlite3.SQLITE_IOERR && noRoom(s.dir), p == sqlite3.SQLITE_FULL, errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
 		return make(workflow.CodeStoreFull).WithHint("free some space on that disk and run `tenon resume`; nothing that was reported as done is lost")
-	case p == sqlite3.SQLITE_NOTADB, p == sqlite3.SQLITE_CORRUPT:
+	case damaged(err):
 		return make(workflow.CodeStoreDamaged).WithHint("copy what can be read into a new store with `tenon doctor --salvage`")
 	case p == sqlite3.SQLITE_BUSY, errors.Is(err, errGate):
 		return make(workflow.CodeStoreUnavailable).WithHint("another process has been writing to it for a long time; stop that process, or try again")

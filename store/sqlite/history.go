@@ -20,6 +20,9 @@ type segment struct {
 	upTo int64     // last seq of the segment that counts
 }
 
+// maxParents bounds a chain of forks.
+const maxParents = 10_000
+
 // segments returns the pieces of a run's history, oldest first. The first
 // begins at seq 1.
 func (s *Store) segments(ctx context.Context, run workflow.RunID) ([]segment, error) {
@@ -40,9 +43,15 @@ func (s *Store) segments(ctx context.Context, run workflow.RunID) ([]segment, er
 			slices.Reverse(out)
 			return out, nil
 		}
+		if len(out) > maxParents {
+			return nil, &store.Damaged{Run: run, Seq: 1, Why: "the runs whose history it shares form a circle"}
+		}
 	}
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, &store.Damaged{Run: run, Seq: 1, Why: "the run whose history it shares is gone"}
+	}
+	if errors.Is(unread(err), errRow) {
+		return nil, &store.Damaged{Run: run, Seq: 1, Why: "its row in the list of runs is damaged"}
 	}
 	return nil, s.fault("reading", err)
 }
@@ -139,16 +148,13 @@ func (s *Store) records(ctx context.Context, seg segment, after int64) (out []st
 		var sum []byte
 		e := &r.Event
 		if err := rows.Scan(&e.Seq, &at, &e.Epoch, &r.Type, &e.ID, &e.Node, &e.Visit, &e.Attempt, &e.Invocation, &r.Data, &sum); err != nil {
-			return out, errors.Join(errRow, err)
+			return out, unread(err)
 		}
 		e.At, r.Sum = workflow.Time(at), sumOf(sum)
 		out = append(out, r)
 	}
 	return out, rows.Err()
 }
-
-// errRow is a row whose columns have lost their types.
-var errRow = errors.New("a row cannot be read")
 
 // Snapshot returns the newest snapshot of the run or its parents. One that is
 // damaged is passed over: the history stands for it.

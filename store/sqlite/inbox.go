@@ -45,8 +45,12 @@ func (w *writer) posted(key int64, c store.Control) (bool, error) {
 		return false, err
 	}
 	if row != nil {
-		data, _ := row[1].([]byte)
-		if have := (store.Control{Kind: row[0].(string), Data: data}); !have.Same(c) {
+		var kind string
+		var data []byte
+		if err := scan(row, &kind, &data); err != nil {
+			return false, err
+		}
+		if have := (store.Control{Kind: kind, Data: data}); !have.Same(c) {
 			return false, store.Conflict(c)
 		}
 		return true, nil
@@ -54,7 +58,11 @@ func (w *writer) posted(key int64, c store.Control) (bool, error) {
 	if row, err = w.conn.row("SELECT count(*) FROM controls WHERE run = ? AND taken IS NULL", key); err != nil {
 		return false, err
 	}
-	if row[0].(int64) >= store.MaxInbox {
+	var waiting int64
+	if err := scan(row, &waiting); err != nil {
+		return false, err
+	}
+	if waiting >= store.MaxInbox {
 		return false, store.InboxFull(c.Run)
 	}
 	return false, nil

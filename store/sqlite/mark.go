@@ -36,9 +36,10 @@ func (c *collection) mark(conn *conn, from marks) (marks, error) {
 		}
 	}
 	err := conn.each("SELECT key, head FROM runs", nil, func(row []driver.Value) error {
-		head, _ := row[1].(string)
-		if key, _ := row[0].(int64); c.dry && c.gone[key] {
-			return nil
+		var key int64
+		var head string
+		if err := scan(row, &key, &head); err != nil || c.dry && c.gone[key] {
+			return err
 		}
 		return c.use(conn, []byte(head))
 	})
@@ -53,11 +54,11 @@ func (c *collection) markRows(conn *conn, text string, mark *int64) error {
 		n := 0
 		err := conn.each(text, []any{*mark, int64(chunk)}, func(row []driver.Value) error {
 			n++
-			*mark = row[0].(int64)
-			if key, _ := row[1].(int64); c.dry && c.gone[key] {
-				return nil
+			var key int64
+			var data []byte
+			if err := scan(row, mark, &key, &data); err != nil || c.dry && c.gone[key] {
+				return err
 			}
-			data, _ := row[2].([]byte)
 			return c.use(conn, data)
 		})
 		if err == nil {
@@ -74,10 +75,10 @@ func (c *collection) markBlobs(conn *conn, mark *int64) error {
 	for {
 		var found []workflow.Digest
 		err := conn.each("SELECT id, digest FROM blobs WHERE id > ? ORDER BY id LIMIT ?", []any{*mark, int64(chunk)}, func(row []driver.Value) error {
-			*mark = row[0].(int64)
-			digest, _ := row[1].([]byte)
+			var digest []byte
+			err := scan(row, mark, &digest)
 			found = append(found, workflow.Digest(hex.EncodeToString(digest)))
-			return nil
+			return err
 		})
 		if err != nil {
 			return err

@@ -48,7 +48,10 @@ func (s *Store) version(c *conn, want int64) (int64, error) {
 	if err != nil {
 		return 0, s.fault("opening", err)
 	}
-	version, app, objects := row[0].(int64), row[1].(int64), row[2].(int64)
+	var version, app, objects int64
+	if err := scan(row, &version, &app, &objects); err != nil {
+		return 0, s.fault("opening", err)
+	}
 	return version, s.known(version, app, objects, want)
 }
 

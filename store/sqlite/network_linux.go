@@ -29,3 +29,9 @@ func networkKind(dir string) (string, error) {
 		return network[int64(uint32(st.Type))], nil
 	}
 }
+
+// noRoom reports whether a disk is full.
+func noRoom(dir string) bool {
+	var st unix.Statfs_t
+	return unix.Statfs(dir, &st) == nil && st.Bavail*uint64(st.Bsize) < 64<<10
+}

@@ -142,15 +142,22 @@ func (v *salvage) copyTables() error {
 		{"controls", "id, run, control, kind, data, by, at, taken"},
 	} {
 		last := int64(0)
-		if row, err := v.conn.row("SELECT max(rowid) FROM old." + table.name); err == nil {
-			last, _ = row[0].(int64)
+		row, err := v.conn.row("SELECT max(rowid) FROM old." + table.name)
+		if err == nil {
+			err = scan(row, &last)
 		} else if info, err := os.Stat(v.old); err == nil {
 			last = info.Size() / 32 // no row is smaller
+		}
+		if err != nil && !damaged(err) {
+			return err
 		}
 		insert := fmt.Sprintf("INSERT OR IGNORE INTO main.%s (%s) SELECT %s FROM old.%s NOT INDEXED WHERE rowid BETWEEN ? AND ?",
 			table.name, table.columns, table.columns, table.name)
 		tries := 200_000
-		if err := v.copyRange(insert, 1, last, &tries); err != nil {
+		err = v.copyRange(insert, 1, last, &tries)
+		if damaged(err) {
+			v.rep.Problems = append(v.rep.Problems, store.Problem{What: fmt.Sprintf("too much of the table %s is damaged: a part was not tried", table.name), Next: "compare with a backup"})
+		} else if err != nil {
 			return fmt.Errorf("table %s: %w", table.name, err)
 		}
 	}
@@ -165,13 +172,17 @@ func (v *salvage) copyTables() error {
 // could not be copied must not pass as never written.
 func (v *salvage) lasts() error {
 	return v.conn.each("SELECT key, run, cut FROM main.runs", nil, func(run []driver.Value) error {
-		name, _ := run[1].(string)
-		v.last[workflow.RunID(name)] = -1
-		row, err := v.conn.row("SELECT max(seq) FROM old.events INDEXED BY events_run_seq WHERE run = ?", run[0])
+		var key, cut, seq int64
+		var name string
+		if err := scan(run, &key, &name, &cut); err != nil {
+			return err
+		}
+		row, err := v.conn.row("SELECT max(seq) FROM old.events INDEXED BY events_run_seq WHERE run = ?", key)
 		if err == nil {
-			cut, _ := run[2].(int64)
-			seq, _ := row[0].(int64)
-			v.last[workflow.RunID(name)] = max(cut, seq)
+			err = scan(row, &seq)
+		}
+		if v.last[workflow.RunID(name)] = max(cut, seq); err != nil {
+			v.last[workflow.RunID(name)] = -1
 		}
 		return nil
 	})

@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	maxBatch    = 512                   // jobs of one transaction
-	idlePages   = 500                   // WAL pages that are worth a checkpoint when nothing is to do
-	idleWait    = 20 * time.Millisecond // how long nothing must be to do
-	presizeWAL  = 1050 * 4120           // bytes: beyond the automatic checkpoint, so that the WAL never grows
-	maxTailsNow = 8192                  // runs whose last event is remembered
+	maxBatch   = 512                   // jobs of one transaction
+	idlePages  = 500                   // WAL pages that are worth a checkpoint when nothing is to do
+	idleWait   = 20 * time.Millisecond // how long nothing must be to do
+	presizeWAL = 1050 * 4120           // bytes: beyond the automatic checkpoint, so that the WAL never grows
+	maxTails   = 8192                  // runs whose last event is remembered
 )
 
 // job is work for the writing transaction. check reads and may refuse; then
@@ -189,11 +189,30 @@ func (w *writer) begin() error {
 	if err != nil {
 		return err
 	}
-	if v, ok := row[0].(int64); !ok || v != w.version || len(w.tails) > maxTailsNow {
-		clear(w.tails)
-		w.version = v
+	var version int64
+	if err := scan(row, &version); err != nil {
+		return err
 	}
-	return nil
+	if len(w.tails) > maxTails {
+		clear(w.tails)
+	}
+	if version == w.version {
+		return nil
+	}
+	clear(w.tails)
+	w.version = version
+	return w.migrated()
+}
+
+// migrated refuses to write a database that a newer binary has migrated since it
+// was opened.
+func (w *writer) migrated() error {
+	want, err := newest()
+	if err != nil {
+		return err
+	}
+	_, err = w.store.version(w.conn, want)
+	return err
 }
 
 // undo ends a failed transaction. After an error of the disk the connection is
