@@ -42,7 +42,8 @@ func (k *talk) do(ctx context.Context, g executor.Grant, round int) (executor.Do
 	if err := k.reject(response, round); err != nil {
 		return done, err
 	}
-	if done.Memo, err = json.Marshal(response); err != nil {
+	k.fresh = round
+	if done.Memo, err = json.Marshal(kept{Response: response, Before: digests(k.turn, response.Files)}); err != nil {
 		return done, fmt.Errorf("%s: keeping the answer: %w", k.where(), err)
 	}
 	return done, nil

@@ -10,14 +10,17 @@ import (
 	"strings"
 
 	"github.com/tenonrun/tenon/executor"
+	"github.com/tenonrun/tenon/internal/canon"
 	"github.com/tenonrun/tenon/provider"
 	"github.com/tenonrun/tenon/workflow"
 )
 
-// apply makes the file changes of an answer and returns the paths that changed
-// or had changed already. Doing it twice is the same as once.
-func apply(t executor.Turn, files []provider.File) ([]string, error) {
-	if len(files) == 0 {
+// apply makes the file changes of an answer and returns the paths that it is
+// about. An answer that is not fresh may have been applied before: a file that is
+// neither as it was before nor as it should be was changed by somebody else, and
+// is left alone.
+func apply(t executor.Turn, m kept, fresh bool) ([]string, error) {
+	if len(m.Files) == 0 {
 		return nil, nil
 	}
 	if t.Access != workflow.EffectWrite {
@@ -25,7 +28,7 @@ func apply(t executor.Turn, files []provider.File) ([]string, error) {
 			WithHint("give the node or role write access, or take the files out of the script")
 	}
 	var places []place
-	for _, f := range files {
+	for _, f := range m.Files {
 		p, err := locate(t, f.Path)
 		if err != nil {
 			return nil, err
@@ -33,13 +36,42 @@ func apply(t executor.Turn, files []provider.File) ([]string, error) {
 		places = append(places, p)
 	}
 	var names []string
-	for i, f := range files {
+	for i, f := range m.Files {
+		names = append(names, path.Clean(f.Path))
+		if !fresh && i < len(m.Before) && digest(places[i]) != m.Before[i] {
+			continue // it was written, and perhaps changed since
+		}
 		if err := write(places[i], f); err != nil {
 			return names, workflow.Errorf(workflow.CodeInvalidOutput, "%s: writing %s: %w", where(t), f.Path, err)
 		}
-		names = append(names, path.Clean(f.Path))
 	}
 	return names, nil
+}
+
+// digests returns the digest of each file as it is now, "" where there is none.
+func digests(t executor.Turn, files []provider.File) []string {
+	var out []string
+	for _, f := range files {
+		d := ""
+		if p, err := locate(t, f.Path); err == nil { // a bad path is told by apply
+			d = digest(p)
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+func digest(p place) string {
+	root, err := os.OpenRoot(p.root)
+	if err != nil {
+		return ""
+	}
+	defer root.Close()
+	raw, err := root.ReadFile(p.rel)
+	if err != nil {
+		return ""
+	}
+	return canon.Sum(raw)
 }
 
 // place is a path below a root.
@@ -90,5 +122,31 @@ func write(p place, f provider.File) error {
 			return err
 		}
 	}
-	return root.WriteFile(p.rel, []byte(f.Content), 0o644)
+	return replace(root, p.rel, []byte(f.Content))
+}
+
+// replace gives a file its new content at once, so that a crash leaves the old
+// or the new one. A link is written through.
+func replace(root *os.Root, name string, content []byte) error {
+	mode := fs.FileMode(0o644)
+	switch info, err := root.Lstat(name); {
+	case err == nil && !info.Mode().IsRegular():
+		return root.WriteFile(name, content, mode)
+	case err == nil:
+		mode = info.Mode().Perm()
+	}
+	draft := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+".tenon")
+	f, err := root.OpenFile(draft, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
+	if err == nil {
+		err = root.Rename(draft, name)
+	}
+	if err != nil {
+		return errors.Join(err, root.Remove(draft))
+	}
+	return nil
 }

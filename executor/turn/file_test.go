@@ -46,6 +46,9 @@ func TestFiles(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(dir, "old")); err != nil || info.Mode().Perm() != 0o755 {
 		t.Errorf("mode of old: %v, %v", info, err)
 	}
+	if left, err := filepath.Glob(filepath.Join(dir, ".*")); err != nil || len(left) > 0 {
+		t.Errorf("drafts are left: %q, %v", left, err)
+	}
 	before, _ := os.Stat(filepath.Join(dir, "old"))
 	if err := os.Chtimes(filepath.Join(dir, "old"), before.ModTime().Add(-1e12), before.ModTime().Add(-1e12)); err != nil {
 		t.Fatal(err)
@@ -88,6 +91,16 @@ func TestFilesOutside(t *testing.T) {
 	if left, _ := os.ReadDir(other); len(left) > 0 {
 		t.Errorf("written outside: %v", left)
 	}
+	// A link that stays inside is written through.
+	if err := os.Symlink("real", filepath.Join(dir, "inside")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := write(t, &host{}, executor.Turn{Access: workflow.EffectWrite, Dir: dir}, provider.File{Path: "inside", Content: "x"}); err != nil {
+		t.Errorf("link inside: %v", err)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "real")); string(got) != "x" || err != nil {
+		t.Errorf("behind the link: %q, %v", got, err)
+	}
 	// A second root may be reached.
 	if _, err := write(t, &host{}, executor.Turn{Access: workflow.EffectWrite, Dir: dir, Roots: []string{dir, other}},
 		provider.File{Path: "../other/x", Content: "x"}); err != nil {
@@ -109,5 +122,41 @@ func TestFilesNeedWriteAccess(t *testing.T) {
 	}
 	if _, err := write(t, &host{}, executor.Turn{Access: workflow.EffectWrite}, provider.File{Path: "x", Content: "x"}); workflow.CodeOf(err) != workflow.CodeInvalidOutput {
 		t.Errorf("without a directory: %v", err)
+	}
+}
+
+// TestFilesAfterACrash settles an answer, changes the files as a crash or a
+// person may have left them, and runs the turn again.
+func TestFilesAfterACrash(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ left, want string }{
+		"not written":           {"old", "new"},
+		"written":               {"new", "new"},
+		"changed by a person":   {"mine", "mine"},
+		"removed by a person":   {"", ""},
+	} {
+		dir := t.TempDir()
+		file := filepath.Join(dir, "f")
+		if err := os.WriteFile(file, []byte("old"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		h, in := &host{}, executor.Turn{Access: workflow.EffectWrite, Dir: dir, Roots: []string{dir}}
+		if _, err := write(t, h, in, provider.File{Path: "f", Content: "new"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		if tc.left != "" {
+			if err := os.WriteFile(file, []byte(tc.left), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if r, err := write(t, h, in); err != nil || strings.Join(r.Files, " ") != "f" {
+			t.Errorf("%s: %q, %v", name, r.Files, err)
+		}
+		if got, err := os.ReadFile(file); string(got) != tc.want || (err != nil) != (tc.want == "") {
+			t.Errorf("%s: %q, %v, want %q", name, got, err, tc.want)
+		}
 	}
 }

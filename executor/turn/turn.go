@@ -5,9 +5,10 @@
 // carries.
 //
 // Guarantees: every answer that counts is the memo of a call, so a turn that is
-// run again makes the same calls with the same keys and writes the same files.
-// Files are written only by turns with write access and only below the turn's
-// roots, links included.
+// run again makes the same calls with the same keys. The files of an answer are
+// written once: after a crash the file itself tells whether it was, and what a
+// person changed since stays. Files are written only by turns with write access
+// and only below the turn's roots, links included.
 //
 // Does not: offer tools, keep sessions, honour Turn.Thinking, or retry a call
 // that failed.
@@ -84,11 +85,12 @@ func (e *Executor) Execute(ctx context.Context, t executor.Turn, h executor.Host
 	}
 	reply := executor.Reply{}
 	for round := 1; ; round++ {
-		response, err := talk.call(ctx, round)
+		memo, err := talk.call(ctx, round)
 		if err != nil {
 			return executor.Reply{}, err
 		}
-		files, err := apply(t, response.Files)
+		response := memo.Response
+		files, err := apply(t, memo, talk.fresh == round)
 		if err != nil {
 			return executor.Reply{}, err
 		}
@@ -119,6 +121,14 @@ type talk struct {
 	model    string
 	messages []provider.Message
 	left     time.Duration // of Turn.Timeout
+	fresh    int           // the last round that was really sent
+}
+
+// kept is the memo of a call: the answer, and what tells after a crash whether
+// its files were written.
+type kept struct {
+	provider.Response
+	Before []string `json:"before,omitempty"` // digest of each file before it was written, "" for none
 }
 
 func (e *Executor) begin(t executor.Turn, h executor.Host) (*talk, error) {
@@ -192,7 +202,7 @@ func (k *talk) request(g executor.Grant) provider.Request {
 }
 
 // call makes the round's model call, or takes its memo.
-func (k *talk) call(ctx context.Context, round int) (provider.Response, error) {
+func (k *talk) call(ctx context.Context, round int) (kept, error) {
 	kind := k.turn.Kind
 	if round > 1 {
 		kind = "repair"
@@ -203,7 +213,7 @@ func (k *talk) call(ctx context.Context, round int) (provider.Response, error) {
 	}
 	digest, size, err := measure(k.request(executor.Grant{}))
 	if err != nil {
-		return provider.Response{}, fmt.Errorf("%s: %w", k.where(), err)
+		return kept{}, fmt.Errorf("%s: %w", k.where(), err)
 	}
 	memo, err := k.host.Call(ctx, executor.Call{
 		Key: fmt.Sprintf("%s/%d", k.turn.Key, round), Kind: kind,
@@ -212,11 +222,11 @@ func (k *talk) call(ctx context.Context, round int) (provider.Response, error) {
 		Do: func(ctx context.Context, g executor.Grant) (executor.Done, error) { return k.do(ctx, g, round) },
 	})
 	if err != nil {
-		return provider.Response{}, err
+		return kept{}, err
 	}
-	var r provider.Response
+	var r kept
 	if err := json.Unmarshal(memo, &r); err != nil {
-		return provider.Response{}, workflow.Errorf(workflow.CodeStoreDamaged, "%s: reading the memo of call %d: %w", k.where(), round, err)
+		return kept{}, workflow.Errorf(workflow.CodeStoreDamaged, "%s: reading the memo of call %d: %w", k.where(), round, err)
 	}
 	return r, nil
 }

@@ -146,7 +146,7 @@ func (d *dialog) turn(ctx context.Context, round int) (executor.Reply, error) {
 	if n := d.p.NativeCommand; n != nil {
 		t.Native = &executor.Native{ID: n.ID, Args: joined(n.Args, rest)}
 	} else {
-		t.Prompt = joined(d.p.Text, rest)
+		t.Prompt = joined(d.p.Text, protocol(d.p), rest)
 	}
 	reply, err := continued(ctx, d.c, t, d.session, t.Prompt)
 	if err == nil {

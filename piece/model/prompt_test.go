@@ -208,3 +208,18 @@ func TestPromptPassesErrorsOn(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestPromptTellsItsSentinel(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ text, sentinel, want string }{
+		{"do it", "blocked", "LOOP_BLOCKED:"}, {"do it", "verification", "VERIFICATION: PASS"},
+		{"say LOOP_BLOCKED: x", "blocked", ""}, {"end with verification: pass", "verification", ""}, {"do it", "none", ""},
+	} {
+		s := play(t, model.Config{}, "prompt", 1, `{"engine":{"provider":"a"},"access":"read","text":"`+tc.text+`","sentinel":"`+tc.sentinel+`"}`, piecetest.Step{Text: "ok"})
+		s.settled()
+		rest := strings.TrimPrefix(s.lastTurn().Prompt, tc.text)
+		if (tc.want == "") != (rest == "") || !strings.Contains(rest, tc.want) {
+			t.Errorf("%s, %q: %q", tc.sentinel, tc.text, rest)
+		}
+	}
+}

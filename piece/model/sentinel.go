@@ -37,3 +37,14 @@ func blocked(answer string) string {
 	}
 	return text.Head(strings.TrimSpace(m[1]), result.MaxQuestion, "…")
 }
+
+// protocol tells the model the sentinel of its prompt, unless the text does.
+func protocol(p promptParams) string {
+	switch {
+	case p.Sentinel == sentinelVerification && !strings.Contains(strings.ToUpper(p.Text), "VERIFICATION:"):
+		return "End with one line: VERIFICATION: PASS or VERIFICATION: FAIL."
+	case p.Sentinel == sentinelBlocked && !strings.Contains(p.Text, "LOOP_BLOCKED:"):
+		return "If a person has to decide something before you can go on, stop and write one line: LOOP_BLOCKED: followed by the question."
+	}
+	return ""
+}
