@@ -130,10 +130,10 @@ func TestFilesNeedWriteAccess(t *testing.T) {
 func TestFilesAfterACrash(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ left, want string }{
-		"not written":           {"old", "new"},
-		"written":               {"new", "new"},
-		"changed by a person":   {"mine", "mine"},
-		"removed by a person":   {"", ""},
+		"not written":         {"old", "new"},
+		"written":             {"new", "new"},
+		"changed by a person": {"mine", "mine"},
+		"removed by a person": {"", ""},
 	} {
 		dir := t.TempDir()
 		file := filepath.Join(dir, "f")
