@@ -25,11 +25,17 @@ import (
 type Store interface {
 	// Append writes one batch of a run in one transaction and returns after the
 	// sync. Errors: *Stale (another owner, or After is not the last seq),
-	// CodeStoreFull, CodeStoreUnavailable. After an error nothing was written.
+	// CodeRunExists, CodeRunNotFound and CodeForkNotFound (Create and its
+	// parent), CodeNotFound (Taken names a control that does not wait),
+	// CodeInvalidArguments (a mistake of the caller), CodeStoreFull,
+	// CodeStoreUnavailable, CodeStoreDamaged. After an error nothing was written.
+	// The end of ctx counts only until the batch is queued; then the answer is
+	// that of the transaction.
 	Append(ctx context.Context, a Append) error
 	// Events yields the events of a run with seq > after in order, walking the
 	// parents of a fork, and verifies the chain as it goes. A *Damaged ends it.
-	// An error of yield ends it and is returned.
+	// An error of yield ends it and is returned; yield may use the store. An
+	// event of a type that this binary does not know is CodeStoreNewer.
 	Events(ctx context.Context, run workflow.RunID, after int64, yield func(workflow.Event) error) error
 	// Snapshot returns the newest snapshot of the run (or of its parents, up to
 	// the cut) with seq <= upTo; upTo 0 means the end. The zero Snapshot means
@@ -48,7 +54,7 @@ type Store interface {
 	// first.
 	Inbox(ctx context.Context, run workflow.RunID) ([]Control, error)
 	// Own takes the run for this process, at once or not at all: *Held names
-	// the owner. The run need not exist yet.
+	// the owner. The run need not exist yet; its id must pass CheckRun.
 	Own(ctx context.Context, run workflow.RunID) (Owner, error)
 }
 
@@ -67,11 +73,11 @@ type Append struct {
 	Epoch    int64
 	After    int64 // seq of the last event before this batch; 0 for a new run, the cut for a new fork
 	Create   *Create
-	Events   []workflow.Event // Seq After+1, After+2, …; may be empty
+	Events   []workflow.Event // Seq After+1, After+2, …, all with Epoch; may be empty
 	Blobs    []Blob
 	Head     *Head // new index row, when it changed
 	Snapshot *Snapshot
-	Taken    []string // IDs of the controls that these events carry
+	Taken    []string // IDs of the controls that these events carry; each must be waiting
 }
 
 // Create makes the run in the same transaction as its first events.
@@ -101,10 +107,10 @@ type Head struct {
 	Status    workflow.Status `json:"status"`
 	Started   workflow.Time   `json:"started"`
 	Updated   workflow.Time   `json:"updated"`
-	Root      workflow.RunID  `json:"root,omitempty"`      // top of the tree of child runs; the run itself
+	Root      workflow.RunID  `json:"root,omitempty"`      // top of the tree of child runs; default the run itself
 	ChildOf   workflow.RunID  `json:"childOf,omitempty"`   // the run whose visit started this one
-	ForkOf    workflow.RunID  `json:"forkOf,omitempty"`    // the run whose history it shares
-	Cut       int64           `json:"cut,omitempty"`       // last shared seq
+	ForkOf    workflow.RunID  `json:"forkOf,omitempty"`    // set by the store: the run whose history it shares
+	Cut       int64           `json:"cut,omitempty"`       // set by the store: last shared seq
 	Questions []string        `json:"questions,omitempty"` // ids that are open
 	Node      string          `json:"node,omitempty"`      // where it stands, for people
 	Until     workflow.Time   `json:"until,omitempty"`     // when it is worth going on (timer, quota)

@@ -15,12 +15,13 @@ import (
 // collection is one pass of Collect.
 type collection struct {
 	*Store
-	ctx   context.Context
-	conn  *conn // reads, beside the writer
-	dry   bool
-	rep   store.Report
-	gone  map[int64]bool // keys of the runs that go
-	spare map[workflow.Digest]*spare
+	ctx    context.Context
+	conn   *conn // reads, beside the writer
+	dry    bool
+	before workflow.Time
+	rep    store.Report
+	gone   map[int64]bool // keys of the runs that go
+	spare  map[workflow.Digest]*spare
 }
 
 // spare is a blob whose run is gone.
@@ -37,12 +38,12 @@ func (s *Store) Collect(ctx context.Context, before time.Time, dry bool) (rep st
 		return rep, s.fault("reading", err)
 	}
 	defer func() { err = errors.Join(err, conn.close()) }()
-	c := &collection{Store: s, ctx: ctx, conn: conn, dry: dry, gone: make(map[int64]bool), spare: make(map[workflow.Digest]*spare)}
+	c := &collection{Store: s, ctx: ctx, conn: conn, dry: dry, before: workflow.TimeOf(before), gone: make(map[int64]bool), spare: make(map[workflow.Digest]*spare)}
 	heads, err := s.Runs(ctx, store.Query{})
 	if err != nil {
 		return rep, err
 	}
-	groups, kept := store.Garbage(heads, workflow.TimeOf(before))
+	groups, kept := store.Garbage(heads, c.before)
 	c.rep.Kept = kept
 	for _, group := range groups {
 		if err := c.group(group); err != nil {
@@ -77,7 +78,7 @@ func (c *collection) group(group []workflow.RunID) error {
 		}()
 	}
 	// Under the transaction nothing can come to need the group any more.
-	check := func(w *writer) error { return ungrown(w, group) }
+	check := func(w *writer) error { return ungrown(w, group, c.before) }
 	before := c.rep
 	err := c.do(c.ctx, check, func(w *writer) error {
 		c.rep = before
@@ -95,7 +96,7 @@ func (c *collection) group(group []workflow.RunID) error {
 		c.rep = before
 	}
 	if errors.Is(err, errGrew) {
-		c.rep.Kept = append(c.rep.Kept, string(group[0])+": another run has come to share its history")
+		c.rep.Kept = append(c.rep.Kept, string(group[0])+": it is used again")
 		return nil
 	}
 	return err
@@ -103,9 +104,24 @@ func (c *collection) group(group []workflow.RunID) error {
 
 var errGrew = errors.New("the group has grown")
 
-// ungrown refuses to remove a group that a run outside it belongs to.
-func ungrown(w *writer, group []workflow.RunID) error {
+// ungrown refuses to remove a group that a run outside it belongs to, or of
+// which a run went on in the meantime.
+func ungrown(w *writer, group []workflow.RunID, before workflow.Time) error {
 	for _, run := range group {
+		row, err := w.conn.row("SELECT status, updated FROM runs WHERE run = ?", string(run))
+		if err != nil {
+			return err
+		}
+		if row != nil {
+			var status string
+			var updated int64
+			if err := scan(row, &status, &updated); err != nil {
+				return err
+			}
+			if !workflow.Status(status).Terminal() || updated >= int64(before) {
+				return errGrew
+			}
+		}
 		for _, column := range []string{"child_of", "fork_of"} {
 			err := w.conn.each("SELECT run FROM runs WHERE "+column+" = ? AND "+column+" <> ''", []any{string(run)}, func(row []driver.Value) error {
 				var name string
