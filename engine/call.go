@@ -181,7 +181,7 @@ func (a *attempt) perform(ctx context.Context, c executor.Call, g granted, waits
 	d, err := c.Do(ctx, executor.Grant{MaxOutput: g.output, Ordinal: g.ordinal})
 	o := outcome{status: workflow.InvocationOK, err: err, took: e.cfg.Now().Sub(begun)}
 	if err != nil {
-		a.classify(ctx, c, &o, waits)
+		a.classify(ctx, c, &o, d.Usage, waits)
 		if o.status == workflow.InvocationFailed {
 			d.Usage = nothing(d.Usage)
 		}
@@ -220,10 +220,10 @@ func nothing(u workflow.Usage) workflow.Usage {
 
 // classify decides what a failed call means: whether it may have been billed,
 // whether it is repeated, and whether the provider takes calls at all.
-func (a *attempt) classify(ctx context.Context, c executor.Call, o *outcome, waits int) {
+func (a *attempt) classify(ctx context.Context, c executor.Call, o *outcome, u workflow.Usage, waits int) {
 	o.status = workflow.InvocationFailed
 	pe := provider.AsError(o.err)
-	if pe == nil || pe.Ambiguous() {
+	if _, told := u.Tokens(); !told && (pe == nil || pe.Ambiguous()) {
 		o.status = workflow.InvocationLost
 	}
 	if pe == nil || ctx.Err() != nil {

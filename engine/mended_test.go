@@ -1,0 +1,209 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tenonrun/tenon/engine"
+	"github.com/tenonrun/tenon/executor"
+	"github.com/tenonrun/tenon/provider"
+	"github.com/tenonrun/tenon/workflow"
+)
+
+// A write is retried where its piece says that it can be judged or repeated.
+func TestRetryOfAWrite(t *testing.T) {
+	t.Parallel()
+	doc := func(uncertain string) string {
+		return def2("w", `"w":{"kind":"step","params":{"name":"w","effect":"write","once":"timeout"`+uncertain+`},"retry":{"maxAttempts":2,"backoffMs":0,"retryOn":["timeout"]},"ends":{"next":"done","failed":"bad"}},`+ends)
+	}
+	r := newRig(t)
+	wantStatus(t, r.run(doc("")), workflow.StatusSucceeded)
+	r = newRig(t)
+	wantStatus(t, r.run(doc(`,"uncertain":true`)), workflow.StatusFailed)
+}
+
+// Conditions see history, answers, usage and candidate.
+func TestConditionsSeeTheWholeState(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(c *engine.Config) {
+		c.Candidate = func(context.Context, []workflow.RepositoryInfo) (string, error) { return "c1:abc", nil }
+	})
+	res := r.run(def2("ai", step("ai", `,"model":"A","effect":"write"`, "q")+`,`+
+		`"q":{"kind":"question","params":{"text":"?"},"ends":{"next":"see"}},`+
+		`"see":{"kind":"condition","params":{"expr":"$answers.q == \"yes\" && $usage.tokens == 400 && contains($history.text, \"ai done\") && $candidate == \"c1:abc\""},"ends":{"true":"done","false":"bad"}},`+ends))
+	r.answer(res.Questions[0], "yes")
+	wantStatus(t, r.drive(res.Run), workflow.StatusSucceeded)
+}
+
+// The work tree is hashed only for runs that look at the hash.
+func TestNodesThatChangeNothingHashNothing(t *testing.T) {
+	t.Parallel()
+	var hashed atomic.Int64
+	r := newRig(t, func(c *engine.Config) {
+		c.Candidate = func(context.Context, []workflow.RepositoryInfo) (string, error) { hashed.Add(1); return "c1:abc", nil }
+	})
+	wantStatus(t, r.run(def2("a", step("a", `,"effect":"write"`, "b")+","+step("b", "", "done")+","+ends)), workflow.StatusSucceeded)
+	if n := hashed.Load(); n != 0 {
+		t.Errorf("the work tree was hashed %d times", n)
+	}
+}
+
+// A component's own maxTransitions holds, and can be routed.
+func TestComponentCountsItsVisits(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	res := r.run(def2("c", `"c":{"kind":"component","params":{"ref":"spin"},"ends":{"next":"bad","failed":"done"}},`+ends,
+		`"components":{"spin":{"entry":"s","maxTransitions":3,"onExhausted":"out","nodes":{`+
+			`"s":{"kind":"step","params":{"name":"s","repeat":99},"ends":{"again":"s","next":null,"failed":null}},`+
+			`"out":{"kind":"end","params":{"outcome":"failure","reason":"spun"},"ends":{}}}}}`))
+	wantStatus(t, res, workflow.StatusSucceeded)
+	if n := r.w.count("s"); n != 3 {
+		t.Errorf("the node ran %d times, its body allows 3", n)
+	}
+}
+
+// Fail-fast stops AI work and not the way out; a resume starts the count afresh.
+func TestFailFastLetsGoOnResume(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var broken atomic.Bool
+	broken.Store(true)
+	r.w.model = func(_ context.Context, prompt string, _ executor.Grant) (executor.Done, error) {
+		if broken.Load() {
+			return executor.Done{}, workflow.Errorf(workflow.CodeProviderRefused, "no")
+		}
+		return said("ok", 1, 1), nil
+	}
+	res := r.run(def2("a", `"a":{"kind":"step","params":{"name":"a","model":"A"},"ends":{"next":"b","failed":"b"}},`+
+		`"b":{"kind":"step","params":{"name":"b","model":"B"},"ends":{"next":"c","failed":"c"}},`+
+		`"c":{"kind":"step","params":{"name":"c","model":"C"},"ends":{"next":"done","failed":"bad"}},`+ends, `"policies":{"failFast":2,"concurrency":1}`))
+	wantStatus(t, res, workflow.StatusExhausted)
+	if r.w.calls.Load() != 2 || res.Unfinished[0].Code != workflow.CodeFailFast {
+		t.Fatalf("%d calls, unfinished %+v", r.w.calls.Load(), res.Unfinished)
+	}
+	broken.Store(false)
+	wantStatus(t, r.drive(res.Run), workflow.StatusSucceeded)
+}
+
+// A component that was under way when the process died goes on with a plain
+// resume.
+func TestComponentSurvivesAnInterruption(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	l := launch(t, def2("c", `"c":{"kind":"component","params":{"ref":"in"},"ends":{"next":"done","failed":"bad"}},`+ends,
+		`"components":{"in":{"entry":"a","nodes":{"a":{"kind":"step","params":{"name":"a"},"ends":{"next":"h","failed":null}},`+
+			`"h":{"kind":"step","params":{"name":"h","hang":true},"ends":{"next":null,"failed":null}}}}}`))
+	l.ID = "rtest"
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-r.w.begun; cancel() }()
+	if _, err := r.engine.Start(ctx, l); err != nil {
+		t.Fatal(err)
+	}
+	close(r.w.block)
+	wantStatus(t, r.drive("rtest"), workflow.StatusSucceeded)
+	if r.w.count("a") != 1 {
+		t.Errorf("a settled step inside the component ran %d times", r.w.count("a"))
+	}
+}
+
+// A provider that says when to come back is not called before; a quota ends the
+// calls of that provider and nothing else.
+func TestRateLimitAndQuota(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var first atomic.Bool
+	var early atomic.Bool
+	var notBefore atomic.Int64
+	r.w.model = func(_ context.Context, prompt string, _ executor.Grant) (executor.Done, error) {
+		if first.CompareAndSwap(false, true) {
+			notBefore.Store(time.Now().Add(30 * time.Millisecond).UnixNano())
+			return executor.Done{}, &provider.Error{Code: provider.CodeRateLimited, Status: 429, RetryAfter: 30 * time.Millisecond, Message: "slow down"}
+		}
+		if time.Now().UnixNano() < notBefore.Load() {
+			early.Store(true)
+		}
+		return said("ok", 1, 1), nil
+	}
+	res := r.run(def2("a", step("a", `,"model":"A"`, "done")+","+ends))
+	wantStatus(t, res, workflow.StatusSucceeded)
+	if early.Load() || r.w.calls.Load() != 2 || r.w.count("a") != 1 {
+		t.Errorf("early %v, %d calls, %d attempts", early.Load(), r.w.calls.Load(), r.w.count("a"))
+	}
+	if res.Usage.UnknownTokens != 0 || res.Usage.Input != 1 {
+		t.Errorf("usage %+v", res.Usage)
+	}
+
+	reset := time.Now().Add(time.Hour)
+	r = newRig(t)
+	var open atomic.Bool
+	r.w.model = func(_ context.Context, prompt string, _ executor.Grant) (executor.Done, error) {
+		if r.w.calls.Load() > 2 && !open.Load() {
+			return executor.Done{}, &provider.Error{Code: provider.CodeQuotaExhausted, Status: 429, ResetAt: reset, Message: "limit reached"}
+		}
+		return said("ok", 1, 1), nil
+	}
+	items, _ := json.Marshal(make([]int, 12))
+	res = r.run(def2("each", `"each":{"kind":"map","params":{"over":{"items":`+string(items)+`},"concurrency":3,"body":"one"},"ends":{"next":"join"}},`+
+		`"join":{"kind":"join","params":{"reduce":"all-ok"},"ends":{"next":"done","fail":"bad"}},`+ends,
+		`"components":{"one":{"entry":"w","nodes":{"w":{"kind":"step","params":{"name":"w","model":"N{{item.index}}"},"ends":{"next":null,"failed":null}}}}}`,
+		`"policies":{"concurrency":3}`))
+	wantStatus(t, res, workflow.StatusUnavailable)
+	made := r.w.calls.Load()
+	if made > 2+3 || res.ResumeAfter.Std().Unix() != reset.Unix() {
+		t.Errorf("%d calls, resume after %s, want %s", made, res.ResumeAfter.Std(), reset)
+	}
+	open.Store(true)
+	wantStatus(t, r.drive(res.Run), workflow.StatusSucceeded)
+	if got := r.w.calls.Load(); got > made+12-2 {
+		t.Errorf("%d calls for 12 items, 2 were finished before", got)
+	}
+}
+
+// Steering reaches the next AI attempt, once.
+func TestSteering(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	res := r.run(def2("sig", `"sig":{"kind":"wait","params":{"signal":"go"},"ends":{"next":"a"}},`+
+		step("a", `,"model":"A"`, "b")+","+step("b", `,"model":"B"`, "done")+","+ends))
+	r.send(res.Run, engine.Control{Steer: "mind the tests"})
+	r.send(res.Run, engine.Control{Signal: &workflow.Signal{Name: "go"}})
+	res = r.drive(res.Run)
+	wantStatus(t, res, workflow.StatusSucceeded)
+	var a, b struct{ Steering []string }
+	if err := json.Unmarshal(res.Outputs["a"], &a); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(res.Outputs["b"], &b); err != nil {
+		t.Fatal(err)
+	}
+	if len(a.Steering) != 1 || a.Steering[0] != "mind the tests" || len(b.Steering) != 0 {
+		t.Errorf("steering %v, then %v", a.Steering, b.Steering)
+	}
+}
+
+// A pause starts nothing more; a resume goes on.
+func TestPause(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	l := launch(t, def2("a", step("a", `,"hang":true`, "b")+","+step("b", "", "done")+","+ends))
+	l.ID = "rtest"
+	go func() {
+		<-r.w.begun
+		r.send("rtest", engine.Control{Pause: true})
+		for r.w.types()[workflow.TypePaused] == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		close(r.w.block)
+	}()
+	wantStatus(t, r.start(l), workflow.StatusWaiting)
+	if r.w.count("b") != 0 {
+		t.Error("a paused run started a node")
+	}
+	wantStatus(t, r.drive("rtest"), workflow.StatusSucceeded)
+	if r.w.count("a") != 1 || r.w.count("b") != 1 {
+		t.Errorf("did %v", r.w.did)
+	}
+}
