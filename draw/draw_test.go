@@ -1,7 +1,6 @@
 package draw_test
 
 import (
-	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"flag"
@@ -9,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,21 +17,15 @@ import (
 	"github.com/tenonrun/tenon/draw"
 	"github.com/tenonrun/tenon/piece"
 	"github.com/tenonrun/tenon/piece/control"
+	"github.com/tenonrun/tenon/piece/evidence"
 	"github.com/tenonrun/tenon/piece/model"
 	"github.com/tenonrun/tenon/piece/shell"
+	"github.com/tenonrun/tenon/piece/verify"
 	"github.com/tenonrun/tenon/workflow"
 	"github.com/tenonrun/tenon/workflow/load"
 )
 
 var update = flag.Bool("update", false, "write the pictures in testdata")
-
-func stub(kind string, traits piece.Traits) piece.Piece {
-	return piece.Piece{
-		Kind:     kind,
-		Schema:   func(int) json.RawMessage { return json.RawMessage(`{"type":"object"}`) },
-		Describe: func(json.RawMessage, piece.Env) (piece.Traits, []piece.Problem) { return traits, nil },
-	}
-}
 
 // graph loads a definition and makes a graph of it.
 func graph(t testing.TB, file string) *draw.Graph {
@@ -40,16 +34,8 @@ func graph(t testing.TB, file string) *draw.Graph {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := workflow.EffectWrite
-	pieces := append(control.Pieces(), model.Pieces(model.Config{})...)
-	pieces = append(pieces, shell.Pieces(shell.Config{})...)
-	pieces = append(pieces,
-		stub("verify", piece.Traits{Outcomes: []string{"pass", "fail", "failed"}, Effect: w}),
-		stub("openspec-validate", piece.Traits{Outcomes: []string{"pass", "fail", "failed"}}),
-		stub("openspec-archive", piece.Traits{Outcomes: []string{"next", "failed"}, Effect: w}),
-		stub("implementation", piece.Traits{Outcomes: []string{"next", "rejected", "failed"}, Effect: w, AI: true}),
-	)
-	registry, err := piece.NewRegistry(pieces...)
+	registry, err := piece.NewRegistry(slices.Concat(control.Pieces(), shell.Pieces(shell.Config{}), model.Pieces(model.Config{}),
+		verify.Pieces(verify.Config{}), evidence.Pieces())...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,44 +5,35 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/tenonrun/tenon/executor"
 	"github.com/tenonrun/tenon/piece"
 	"github.com/tenonrun/tenon/piece/control"
+	"github.com/tenonrun/tenon/piece/evidence"
 	"github.com/tenonrun/tenon/piece/model"
 	"github.com/tenonrun/tenon/piece/shell"
+	"github.com/tenonrun/tenon/piece/verify"
 	"github.com/tenonrun/tenon/workflow"
 	"github.com/tenonrun/tenon/workflow/load"
 )
 
-// open is a piece whose params are not looked at.
-func open(kind string, traits piece.Traits) piece.Piece {
-	return piece.Piece{
-		Kind:   kind,
-		Schema: func(int) json.RawMessage { return json.RawMessage(`{"type":"object"}`) },
-		Describe: func(json.RawMessage, piece.Env) (piece.Traits, []piece.Problem) {
-			return traits, nil
-		},
-	}
+// broken is a piece that breaks its contract.
+var broken = piece.Piece{
+	Kind:   "broken",
+	Schema: func(int) json.RawMessage { return json.RawMessage(`{"type":"object"}`) },
+	Describe: func(json.RawMessage, piece.Env) (piece.Traits, []piece.Problem) {
+		return piece.Traits{Outcomes: []string{"a", "a"}}, nil
+	},
 }
 
+// registry has every kind there is.
 func registry(t testing.TB) *piece.Registry {
 	t.Helper()
-	w, r := workflow.EffectWrite, workflow.EffectRead
-	r3 := []string{"pass", "fail", "failed"}
-	pieces := append(control.Pieces(),
-		open("verify", piece.Traits{Outcomes: r3, Effect: w}),
-		open("broken", piece.Traits{Outcomes: []string{"a", "a"}}),
-		open("openspec-validate", piece.Traits{Outcomes: r3, Effect: r}),
-		open("openspec-archive", piece.Traits{Outcomes: []string{"next", "failed"}, Effect: w}),
-		open("implementation", piece.Traits{Outcomes: []string{"next", "rejected", "failed"}, Effect: w, AI: true}),
-		open("implementation-step", piece.Traits{Outcomes: []string{"next", "failed"}, Effect: w, AI: true}),
-	)
-	pieces = append(pieces, shell.Pieces(shell.Config{})...)
-	pieces = append(pieces, model.Pieces(model.Config{})...)
-	reg, err := piece.NewRegistry(pieces...)
+	reg, err := piece.NewRegistry(slices.Concat(control.Pieces(), shell.Pieces(shell.Config{}), model.Pieces(model.Config{}),
+		verify.Pieces(verify.Config{}), evidence.Pieces(), []piece.Piece{broken})...)
 	if err != nil {
 		t.Fatal(err)
 	}
