@@ -15,9 +15,12 @@ import (
 type Config struct {
 	Pieces *piece.Registry // required
 	// Env holds roles and providers; Level and Declared are set by Load.
-	Env    piece.Env
-	Draft  bool // format 1 without a version is accepted
-	Compat Compat
+	Env   piece.Env
+	Draft bool // format 1 without a version is accepted
+	// AnyVersion accepts a version that is wrong, for a document that is about
+	// to be published anew.
+	AnyVersion bool
+	Compat     Compat
 	// Workflow tells whether the workflow of a node of that kind exists; its
 	// error, told after "workflow NAME: ", says why not. Nil does not ask.
 	Workflow func(workflow.WorkflowParams) error
@@ -125,6 +128,7 @@ func (c *checker) identity() ([]byte, workflow.Digest) {
 	case !written && c.level == 1 && !c.cfg.Draft:
 		c.fail(workflow.CodeVersionMissing, "", "the document has no version: it is a draft",
 			fmt.Sprintf("publish it with: tenon validate --write-version %s", c.file))
+	case c.cfg.AnyVersion:
 	case written && text != string(digest) && len(text) == len(digest):
 		c.fail(workflow.CodeHashMismatch, "/version", fmt.Sprintf("version is %s, but the digest of this content is %s", text, digest),
 			fmt.Sprintf("if the change is meant: tenon validate --write-version %s", c.file))
