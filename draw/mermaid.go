@@ -126,24 +126,6 @@ func (w *mermaid) shape(b *Body, n *Node) string {
 	return `("` + words + `")`
 }
 
-// class names the state of a node.
-func (p *painter) class(b *Body, n *Node) string {
-	if len(p.overlay) == 0 {
-		return ""
-	}
-	s, ok := p.state(b, n)
-	if !ok {
-		return "idle"
-	}
-	switch s.Status {
-	case "succeeded", "running", "waiting":
-		return s.Status
-	case "paused", "refused":
-		return "waiting"
-	}
-	return "failed"
-}
-
 // angles replaces what a page might take for an element where nothing else can
 // be escaped.
 var angles = strings.NewReplacer("<", "‹", ">", "›")

@@ -120,6 +120,24 @@ func (p *painter) note(b *Body, n *Node) string {
 	return joined(words)
 }
 
+// class names the state of a node.
+func (p *painter) class(b *Body, n *Node) string {
+	if len(p.overlay) == 0 {
+		return ""
+	}
+	s, ok := p.state(b, n)
+	if !ok {
+		return "idle"
+	}
+	switch s.Status {
+	case "succeeded", "running", "waiting":
+		return s.Status
+	case "paused", "refused":
+		return "waiting"
+	}
+	return "failed"
+}
+
 func (p *painter) noteTall(b *Body, n *Node) float64 {
 	if p.note(b, n) == "" {
 		return 0

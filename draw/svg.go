@@ -237,20 +237,11 @@ func (c *canvas) box(s *scene, b *box, x, y float64) {
 
 // statusClass names the state of a node for the style.
 func (c *canvas) statusClass(b *Body, n *Node) string {
-	if len(c.overlay) == 0 {
-		return ""
+	class := c.class(b, n)
+	if class == "" || class == "idle" {
+		return class
 	}
-	s, ok := c.state(b, n)
-	if !ok {
-		return "idle"
-	}
-	switch s.Status {
-	case "succeeded", "running", "waiting":
-		return "s-" + s.Status
-	case "paused", "refused":
-		return "s-waiting"
-	}
-	return "s-failed"
+	return "s-" + class
 }
 
 func (c *canvas) tooltip(b *Body, n *Node) string {

@@ -2,6 +2,7 @@ package load_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -175,5 +176,57 @@ func BenchmarkLoad(b *testing.B) {
 		if _, err := load.Load("large.json", data, cfg); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// refs is a body of so many nodes that run a component, one after the other.
+func refs(name string, count int) string {
+	var b strings.Builder
+	b.WriteString(`"entry":"n0","nodes":{`)
+	for i := range count {
+		fmt.Fprintf(&b, `"n%d":{"kind":"component","params":{"ref":%q},"ends":{"next":"n%d","failed":null}},`, i, name, i+1)
+	}
+	fmt.Fprintf(&b, `"n%d":{"kind":"end","params":{"outcome":"success"},"ends":{}}}`, count)
+	return b.String()
+}
+
+func TestComplexity(t *testing.T) {
+	t.Parallel()
+	for count, want := range map[int]workflow.Code{40: "", 50: workflow.CodeComplexity} {
+		doc := fmt.Sprintf(`{"schemaVersion":2,"id":"big",%s,"components":{"one":{%s},"two":{%s},"three":{%s}}}`,
+			refs("one", count), refs("two", count), refs("three", count), `"entry":"x","nodes":{"x":{"kind":"end","params":{"outcome":"success"},"ends":{}}}`)
+		if _, err := load.Load("big.json", []byte(doc), config(t)); workflow.CodeOf(err) != want {
+			t.Errorf("%d references a body: %v", count, err)
+		}
+	}
+}
+
+// TestWrongEverywhere bounds what is told about a document.
+func TestWrongEverywhere(t *testing.T) {
+	t.Parallel()
+	doc := strings.ReplaceAll(string(large(300_000)), `"condition"`, `"conditoin"`)
+	_, err := load.Load("wrong.json", []byte(doc), config(t))
+	var issues load.Issues
+	if !errors.As(err, &issues) || len(issues) != 200 {
+		t.Fatalf("%d issues", len(issues))
+	}
+	if issues[0].Excerpt == "" || issues[199].Line == 0 {
+		t.Errorf("the first has no excerpt, or the last no place: %+v, %+v", issues[0], issues[199])
+	}
+}
+
+func TestStructural(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("testdata/definitions/batch-implementation.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := load.Config{Pieces: registry(t)}
+	if _, err := load.Load("batch", data, cfg); workflow.CodeOf(err) != workflow.CodeRoleNotFound {
+		t.Errorf("without roles: %v", err)
+	}
+	cfg.Env.Structural = true
+	if _, err := load.Load("batch", data, cfg); err != nil {
+		t.Errorf("structural: %v", err)
 	}
 }

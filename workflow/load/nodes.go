@@ -6,6 +6,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/tenonrun/tenon/piece"
 	"github.com/tenonrun/tenon/workflow"
@@ -89,15 +90,30 @@ func (c *checker) addChild(n *node) {
 // checkExit checks the exit that an end node names.
 func (c *checker) checkExit(b *body, n *node) {
 	exit := n.field("exit")
-	if n.kind != workflow.KindEnd || exit == "" {
+	if n.kind != workflow.KindEnd {
 		return
 	}
 	at := n.pointer + "/params/exit"
 	switch {
+	case exit == "":
+		c.checkImplied(b, n)
 	case b == c.root:
 		c.fail(workflow.CodeInvalidExit, at, "an end of the root has no exit: only components have", "remove exit")
 	case !slices.Contains(b.exits(), exit):
 		c.fail(workflow.CodeInvalidExit, at, fmt.Sprintf("exit %q is not an output%s", exit, b.where()), didYouMean(exit, b.exits()))
+	}
+}
+
+// checkImplied checks the exit of an end that names none: next for a success,
+// failed for a failure.
+func (c *checker) checkImplied(b *body, n *node) {
+	implied := "next"
+	if n.field("outcome") == "failure" {
+		implied = "failed"
+	}
+	if b.component && !slices.Contains(b.exits(), implied) {
+		c.strict(workflow.CodeInvalidExit, n.pointer+"/params", fmt.Sprintf("end %q leaves component %q as %q, which is not one of its outputs", n.name, b.name, implied),
+			"name an exit: "+strings.Join(b.exits(), ", "))
 	}
 }
 
