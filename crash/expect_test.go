@@ -1,0 +1,155 @@
+//go:build unix
+
+package crash_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tenonrun/tenon/workflow"
+)
+
+// undisturbed is what a run without any kill gives.
+type undisturbed struct {
+	steps   []string
+	took    time.Duration // from the start of the process
+	outputs map[string]string
+	reasons []string
+	files   map[string]string
+	calls   map[string]int
+}
+
+var expected struct {
+	sync.Once
+	undisturbed
+}
+
+// expect runs the workflow undisturbed, once for all tests.
+func expect(t *testing.T) *undisturbed {
+	t.Helper()
+	u := &expected.undisturbed
+	expected.Do(func() {
+		s := newScene(t, "r-undisturbed", new(tally))
+		began := time.Now()
+		rep, killed := s.do(order{Workflow: "thirty"})
+		u.took = time.Since(began)
+		if killed || rep.Result.Status != workflow.StatusSucceeded {
+			t.Fatalf("the undisturbed run is %s: %+v", rep.Result.Status, rep.Result.Failures)
+		}
+		s.check(s.history())
+		u.steps, u.outputs, u.reasons = rep.Steps, outputs(rep), rep.Result.Reasons
+		u.files, u.calls = files(t, s.dir), s.calls()
+		for mark, n := range u.calls {
+			if n != 1 {
+				t.Fatalf("undisturbed, %s was called %d times", mark, n)
+			}
+		}
+		for _, line := range lines {
+			if s.effects()[line] != 1 {
+				t.Fatalf("undisturbed, %s is there %d times", line, s.effects()[line])
+			}
+		}
+	})
+	if u.steps == nil {
+		t.Fatal("there is no undisturbed run to compare with")
+	}
+	return u
+}
+
+// varying is what differs between runs that went the same way.
+var varying = regexp.MustCompile(`"(at|question|candidateHash)":"[^"]*"`)
+
+func outputs(rep report) map[string]string {
+	out := map[string]string{}
+	for node, raw := range rep.Result.Outputs {
+		out[node] = varying.ReplaceAllString(string(raw), `"$1":""`)
+	}
+	return out
+}
+
+// files reads a project; lines of effects.log have no order where branches run
+// side by side.
+func files(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		rel, _ := filepath.Rel(dir, path)
+		out[rel] = string(raw)
+		if rel == "effects.log" {
+			all := strings.Split(string(raw), "\n")
+			slices.Sort(all)
+			out[rel] = strings.Join(all, "\n")
+		}
+		return err
+	})
+	must(t, err)
+	return out
+}
+
+// same compares the end of a run that was killed with the undisturbed one.
+func (s *scene) same(rep report) {
+	s.t.Helper()
+	u := expect(s.t)
+	s.check(s.history())
+	if rep.Result.Status != workflow.StatusSucceeded || !slices.Equal(rep.Result.Reasons, u.reasons) {
+		s.t.Errorf("the run is %s %v: %+v", rep.Result.Status, rep.Result.Reasons, rep.Result.Failures)
+	}
+	got := outputs(rep)
+	for visit, how := range s.asked {
+		node, _, _ := strings.Cut(string(visit), "#")
+		if how == workflow.RecoverDone && got[node] == `{"by":"tester","recovered":"done"}` {
+			got[node] = u.outputs[node]
+		}
+	}
+	differ(s.t, "output", got, s.forgive(u.outputs, got))
+	differ(s.t, "file", files(s.t, s.dir), u.files)
+	for mark, n := range s.calls() {
+		if want := 1 + s.lost[mark]; n != want {
+			s.t.Errorf("%s was called %d times, %d of them were in flight at a kill", mark, n, s.lost[mark])
+		}
+	}
+	if len(s.calls()) != len(u.calls) {
+		s.t.Errorf("calls %v, want %v", s.calls(), u.calls)
+	}
+}
+
+// forgive takes the outputs of maps as they are when a branch was recovered as
+// done: its own output is then a person's word.
+func (s *scene) forgive(want, got map[string]string) map[string]string {
+	out := map[string]string{}
+	for node, text := range want {
+		out[node] = text
+		for visit, how := range s.asked {
+			inside := strings.HasPrefix(string(visit), node+"#") && strings.Contains(string(visit), "/")
+			if how == workflow.RecoverDone && (inside || node == "all" && strings.HasPrefix(string(visit), "each#")) {
+				out[node] = got[node]
+			}
+		}
+	}
+	return out
+}
+
+func differ(t *testing.T, what string, got, want map[string]string) {
+	t.Helper()
+	for name := range want {
+		if got[name] != want[name] {
+			t.Errorf("%s %s is\n%s\nwant\n%s", what, name, got[name], want[name])
+		}
+	}
+	for name := range got {
+		if _, ok := want[name]; !ok {
+			t.Errorf("%s %s is not there undisturbed: %s", what, name, got[name])
+		}
+	}
+}
