@@ -60,8 +60,24 @@ func Run(ctx context.Context, args []string, std Stdio) int {
 	root.SetIn(std.In)
 	root.SetOut(std.Out)
 	root.SetErr(std.Err)
-	err := root.ExecuteContext(ctx)
+	err := misuse(root.ExecuteContext(ctx))
+	a.asked(args)
 	return a.finish(ctx, err)
+}
+
+// asked notes the wish for JSON also where a wrong flag ended the reading of
+// flags before it.
+func (a *app) asked(args []string) {
+	for _, arg := range args {
+		switch arg {
+		case "--":
+			return
+		case "--json":
+			a.json = !a.jsonl
+		case "--jsonl":
+			a.jsonl = !a.json
+		}
+	}
 }
 
 // app is one command on its way.
@@ -74,6 +90,7 @@ type app struct {
 	trustProject bool
 	settings     []string
 
+	begun   bool // the first line of --jsonl is out
 	printed bool // a --json document or --jsonl result is out
 }
 
@@ -98,8 +115,13 @@ exhausted, 5 provider unavailable, 6 denied, 7 unproven, 8 cancelled,
 	f.BoolVar(&a.jsonl, "jsonl", false, "print events as JSON lines, the result last")
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "no progress")
 	f.BoolVar(&a.trustProject, "trust-project", false, "trust this project's configuration for this command")
-	f.StringArrayVar(&a.settings, "set", nil, "override a setting: KEY=VALUE, as `tenon config` lists them")
-	root.MarkFlagsMutuallyExclusive("json", "jsonl")
+	f.StringArrayVar(&a.settings, "set", nil, "override a setting, `KEY=VALUE`, as tenon config lists them")
+	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+		if a.json && a.jsonl {
+			return usage(errors.New("give --json or --jsonl, not both"))
+		}
+		return nil
+	}
 	root.AddGroup(
 		&cobra.Group{ID: "run", Title: "Runs:"}, &cobra.Group{ID: "say", Title: "A person's word:"},
 		&cobra.Group{ID: "see", Title: "Looking:"}, &cobra.Group{ID: "doc", Title: "Workflows:"},
@@ -114,11 +136,39 @@ exhausted, 5 provider unavailable, 6 denied, 7 unproven, 8 cancelled,
 	} {
 		for _, c := range cmds {
 			c.GroupID = group
+			c.Args = counted(c.Args)
 			root.AddCommand(c)
 		}
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	root.SetHelpCommand(a.helpCmd())
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usageError{err, c.CommandPath()} })
 	return root
+}
+
+// counted makes a wrong number of arguments an error that shows how the command
+// is used.
+func counted(args cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(c *cobra.Command, given []string) error {
+		if args == nil || args(c, given) == nil {
+			return nil
+		}
+		return usageError{fmt.Errorf("%d arguments do not fit: %s", len(given), c.UseLine()), c.CommandPath()}
+	}
+}
+
+// helpCmd is help that refuses topics there are not.
+func (a *app) helpCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about any command",
+		RunE: func(c *cobra.Command, args []string) error {
+			about, rest, err := c.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return usage(fmt.Errorf("there is no help about %q", strings.Join(args, " ")))
+			}
+			return about.Help()
+		},
+	}
 }
 
 // open opens the project for a command that only looks or speaks.
@@ -155,6 +205,9 @@ func (a *app) with(ctx context.Context, do func(*tenon.Tenon) error, tune ...fun
 	}
 	return errors.Join(do(t), t.Close())
 }
+
+// inMemory is for commands that need no runs: the state stays as it is.
+func inMemory(c *tenon.Config) { c.Memory = true }
 
 // who is the person, in answers and other words.
 func (a *app) who() string {

@@ -56,7 +56,7 @@ func (a *app) validateCmd() *cobra.Command {
 				a.document(map[string]any{"ok": true, "workflows": docs})
 			}
 			return nil
-		})
+		}, inMemory)
 	}
 	return c
 }
@@ -120,7 +120,7 @@ func (a *app) planCmd() *cobra.Command {
 			}
 			a.plan(wf, p)
 			return nil
-		}, func(c *tenon.Config) { c.Memory = true })
+		}, inMemory)
 	}
 	return c
 }

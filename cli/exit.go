@@ -20,13 +20,29 @@ type statusError struct{ status workflow.Status }
 func (s statusError) Error() string { return "the run is " + string(s.status) }
 
 // usageError is a command line that makes no sense.
-type usageError struct{ err error }
+type usageError struct {
+	err     error
+	command string // to ask help for; "" is tenon
+}
 
 func (u usageError) Error() string { return u.err.Error() }
 
 func (u usageError) Unwrap() error { return u.err }
 
-func usage(err error) error { return usageError{err} }
+func usage(err error) error { return usageError{err: err} }
+
+// misuse marks what the library of commands finds wrong with a command line.
+func misuse(err error) error {
+	if err == nil {
+		return nil
+	}
+	for _, beginning := range []string{"unknown command", "required flag", "if any flags in the group", "at least one of the flags in the group"} {
+		if strings.HasPrefix(err.Error(), beginning) {
+			return usage(errors.New(strings.TrimSpace(err.Error())))
+		}
+	}
+	return err
+}
 
 // invalid are the codes that mean: correct what you gave.
 var invalid = map[workflow.Code]bool{
@@ -60,9 +76,6 @@ func exitOf(ctx context.Context, err error) int {
 		return workflow.StatusInterrupted.Exit()
 	case invalid[workflow.CodeOf(err)]:
 		return workflow.StatusInvalid.Exit()
-	case strings.HasPrefix(err.Error(), "unknown command"), strings.HasPrefix(err.Error(), "accepts "), strings.HasPrefix(err.Error(), "requires at least"),
-		strings.HasPrefix(err.Error(), "if any flags in the group"):
-		return workflow.StatusInvalid.Exit()
 	}
 	return workflow.StatusFailed.Exit()
 }
@@ -92,7 +105,7 @@ func (a *app) finish(ctx context.Context, err error) int {
 	fmt.Fprintln(a.std.Err, "tenon:", text(err))
 	var bad usageError
 	if errors.As(err, &bad) {
-		fmt.Fprintln(a.std.Err, "see: tenon help")
+		fmt.Fprintln(a.std.Err, "see:", first(bad.command, "tenon"), "--help")
 	}
 	return code
 }
@@ -116,6 +129,7 @@ func (a *app) printProblem(err error, code int) {
 		p.Error.Issues = issues
 	}
 	if a.jsonl {
+		a.begin("")
 		a.line(struct {
 			Type string `json:"type"`
 			problem
@@ -153,6 +167,20 @@ func (a *app) document(v any) {
 	a.printed = true
 }
 
+// begin prints the first line of --jsonl, once. The id is null when something
+// went wrong before there was a run.
+func (a *app) begin(run workflow.RunID) {
+	if a.begun {
+		return
+	}
+	a.begun = true
+	var id *workflow.RunID
+	if run != "" {
+		id = &run
+	}
+	a.line(map[string]any{"type": "run", "run": id, "schema": 1})
+}
+
 // line prints one line of --jsonl.
 func (a *app) line(v any) {
 	e := json.NewEncoder(a.std.Out)
@@ -170,6 +198,7 @@ func (a *app) show(res engine.Result) error {
 	case a.json:
 		a.document(res)
 	case a.jsonl:
+		a.begin(res.Run)
 		a.line(struct {
 			Type string `json:"type"`
 			engine.Result

@@ -50,7 +50,7 @@ func (a *app) initCmd() *cobra.Command {
 			}
 			p, made, err := project.Init(a.place(cmd.Context(), dir))
 			if err != nil {
-				return err
+				return usage(err)
 			}
 			if a.json {
 				a.document(map[string]any{"files": made, "root": p.Root})
@@ -91,7 +91,7 @@ func (a *app) configCmd() *cobra.Command {
 					fmt.Fprintf(w, "%s\t%s\t%s%s\n", s.Key, s.Value, s.From, note)
 				}
 				return w.Flush()
-			})
+			}, inMemory)
 		},
 	}
 }

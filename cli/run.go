@@ -47,6 +47,7 @@ func (a *app) driving(ctx context.Context, d drive, do func(*tenon.Tenon, *watch
 	return a.with(ctx, func(t *tenon.Tenon) error {
 		res, err := do(t, w)
 		w.stop()
+		a.begun = a.begun || w.begun
 		if err != nil {
 			return err
 		}

@@ -1,13 +1,30 @@
 package cli_test
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/tenonrun/tenon/cli"
 )
+
+// Secrets that stand in the environment of every page. No command may show
+// them, and no state may hold them.
+var secrets = map[string]string{
+	"MY_API_KEY":      "sk-test-9f2c41d07be853a6",
+	"DEPLOY_PASSWORD": "correct-horse-battery-7",
+	"FAKE_API_KEY":    "key-of-the-model-server-3",
+}
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
@@ -15,6 +32,188 @@ func TestMain(m *testing.M) {
 	})
 }
 
+// TestScripts runs the pages of testdata/script: each is a project with the
+// commands typed in it. Beside the commands of testscript there are:
+//
+//	exit CODE PROGRAM ARG…     run it and demand the exit code; no secret is shown
+//	json PATH [VALUE]          standard output is one document that holds VALUE
+//	json -set NAME PATH        keep a value in a variable
+//	jsonl first|last|any PATH [VALUE]
+//	modelserver FILE           start a model server that answers from FILE
+//	modelreply FILE            answer from FILE from now on
+//	modelcalls PATTERN N       so many requests had a prompt that matches
+//	modelsaid PATTERN          some request's body matches
+//	start NAME PROGRAM ARG…    run it beside
+//	send NAME INT|TERM|KILL    signal what was started
+//	finish NAME [CODE]         wait for it; any code when none is given
+//	waitfor NAME PATTERN       until its output matches
+//	waitfor -calls PATTERN N   until the model server has had so many requests
+//	fill FILE N                append N bytes to a file
+//	untouched                  the state directory holds nothing yet
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{Dir: "testdata/script"})
+	files, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no pages:", err)
+	}
+	state := t.TempDir()
+	testscript.Run(t, testscript.Params{
+		Dir:      "testdata/script",
+		Setup:    func(e *testscript.Env) error { return setup(e, state) },
+		Deadline: time.Now().Add(5 * time.Minute),
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exit": exit, "json": query, "jsonl": queryLines,
+			"modelserver": modelServer, "modelreply": modelReply, "modelcalls": modelCalls, "modelsaid": modelSaid,
+			"start": start, "send": send, "finish": finish, "waitfor": waitFor,
+			"fill": fill, "untouched": untouched,
+		},
+		RequireExplicitExec: true, ContinueOnError: true,
+	})
+}
+
+// pageKey finds the world of a page among the values of its environment.
+type pageKey struct{}
+
+// page is what a page has beside its files.
+type page struct {
+	state string
+	model *model
+	procs map[string]*process
+}
+
+func of(ts *testscript.TestScript) *page { return ts.Value(pageKey{}).(*page) }
+
+func setup(e *testscript.Env, base string) error {
+	dir, err := os.MkdirTemp(base, "")
+	if err != nil {
+		return err
+	}
+	p := &page{state: filepath.Join(dir, "state"), procs: map[string]*process{}}
+	e.Values[pageKey{}] = p
+	for k, v := range map[string]string{
+		"HOME": filepath.Join(dir, "home"), "XDG_CONFIG_HOME": filepath.Join(dir, "home", ".config"),
+		"XDG_STATE_HOME": "", "TENON_STATE": p.state, "STATE": p.state, "TENON_USER": "ada",
+		"GORACE": "atexit_sleep_ms=0", "GIT_CONFIG_NOSYSTEM": "1", "CI": "1",
+	} {
+		e.Setenv(k, v)
+	}
+	for k, v := range secrets {
+		e.Setenv(k, v)
+	}
+	t := e.T()
+	e.Defer(func() {
+		p.stop()
+		if found := leaks(p.state); found != "" {
+			t.Log("a secret is in the state: " + found)
+			t.FailNow()
+		}
+	})
+	return nil
+}
+
+// stop ends what the page left running.
+func (p *page) stop() {
+	for _, proc := range p.procs {
+		proc.kill()
+	}
+	if p.model != nil {
+		p.model.server.Close()
+	}
+}
+
+// leaks returns the first file of a tree that holds a secret, or "".
+func leaks(dir string) (found string) {
+	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return nil //nolint:nilerr // a page without a state has none
+		}
+		raw, err := os.ReadFile(path)
+		if name := secretIn(raw); err == nil && name != "" {
+			found = name + " in " + path
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return found
+}
+
+func secretIn(raw []byte) string {
+	for name, value := range secrets {
+		if bytes.Contains(raw, []byte(value)) {
+			return name
+		}
+	}
+	return ""
+}
+
+func exit(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exit CODE PROGRAM ARG…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	code := exitCode(ts.Exec(args[1], args[2:]...))
+	shownSecret(ts)
+	if code != want {
+		ts.Fatalf("exit code %d, want %d", code, want)
+	}
+}
+
+func exitCode(err error) int {
+	var e *exec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &e):
+		return e.ExitCode()
+	}
+	return -1
+}
+
+func shownSecret(ts *testscript.TestScript) {
+	for _, stream := range []string{"stdout", "stderr"} {
+		if name := secretIn([]byte(ts.ReadFile(stream))); name != "" {
+			ts.Fatalf("%s shows the secret %s", stream, name)
+		}
+	}
+}
+
+// pattern compiles an expression that matches over lines.
+func pattern(ts *testscript.TestScript, s string) *regexp.Regexp {
+	re, err := regexp.Compile("(?s)" + s)
+	ts.Check(err)
+	return re
+}
+
+func fill(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: fill FILE N")
+	}
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	f, err := os.OpenFile(ts.MkAbs(args[0]), os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o644)
+	ts.Check(err)
+	_, err = f.Write(bytes.Repeat([]byte("x"), n))
+	ts.Check(errors.Join(err, f.Close()))
+}
+
+func untouched(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: untouched")
+	}
+	var files []string
+	_ = filepath.WalkDir(of(ts).state, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			files = append(files, path)
+		}
+		return nil
+	})
+	if len(files) > 0 {
+		ts.Fatalf("the state directory holds %q", files)
+	}
+}
+
+// put gives a command of a page its standard output.
+func put(ts *testscript.TestScript, out, errs string) {
+	fmt.Fprint(ts.Stdout(), out)
+	fmt.Fprint(ts.Stderr(), errs)
 }

@@ -14,8 +14,8 @@ var templates embed.FS
 
 // Written is a file that Init looked after.
 type Written struct {
-	Path string // absolute
-	Kept bool   // it was there and is as it was
+	Path string `json:"path"` // absolute
+	Kept bool   `json:"kept"` // it was there and is as it was
 }
 
 // Init makes the first files of a project in a directory, leaves alone what is

@@ -1,0 +1,183 @@
+package cli_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"go.yaml.in/yaml/v4"
+
+	"github.com/tenonrun/tenon/provider/providertest"
+)
+
+// model is a model server that answers from a file of a page.
+type model struct {
+	server *providertest.Server
+
+	mu      sync.Mutex
+	replies []*reply
+}
+
+// reply is one entry of the file: the first that fits a request answers it.
+type reply struct {
+	Match string `yaml:"match"` // in the prompt; "" is every prompt
+	Model string `yaml:"model"`
+	Turn  int    `yaml:"turn"`
+	Times int    `yaml:"times"` // answers that often, then no longer; 0 is always
+
+	Text    string            `yaml:"text"`
+	Pad     int               `yaml:"pad"` // so many x after the text
+	In      int64             `yaml:"in"`
+	Out     int64             `yaml:"out"`
+	NoUsage bool              `yaml:"noUsage"`
+	Delay   time.Duration     `yaml:"delay"`
+	Status  int               `yaml:"status"`
+	Header  map[string]string `yaml:"header"`
+	Kind    string            `yaml:"kind"`
+	Message string            `yaml:"message"`
+	Body    string            `yaml:"body"`
+	Raw     string            `yaml:"raw"`
+	Tell    string            `yaml:"tell"`
+	Fault   string            `yaml:"fault"` // hang, empty, html, cut, stall, end, broken, nul
+}
+
+func theModel(ts *testscript.TestScript) *model {
+	m := of(ts).model
+	if m == nil {
+		ts.Fatalf("no model server was started")
+	}
+	return m
+}
+
+// modelServer starts a server and configures it for the user, as a provider of
+// each protocol: fake (anthropic), chat, responses and gemini.
+func modelServer(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: modelserver FILE")
+	}
+	m := &model{}
+	m.read(ts, args[0])
+	server, err := providertest.Listen("127.0.0.1:0", m.respond)
+	ts.Check(err)
+	m.server = server
+	of(ts).model = m
+	ts.Setenv("MODEL_URL", server.URL)
+	var b strings.Builder
+	b.WriteString("version: 1\nproviders:\n")
+	for _, p := range providertest.Protocols() {
+		name := string(p)
+		if p == providertest.Anthropic {
+			name = "fake"
+		}
+		fmt.Fprintf(&b, "  %s: {type: %s, model: fake-1, keyEnv: FAKE_API_KEY, baseURL: %q}\n", name, p, server.Base(p))
+	}
+	file := filepath.Join(ts.Getenv("XDG_CONFIG_HOME"), "tenon", "config.yaml")
+	ts.Check(os.MkdirAll(filepath.Dir(file), 0o755))
+	ts.Check(os.WriteFile(file, []byte(b.String()), 0o644))
+}
+
+func modelReply(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: modelreply FILE")
+	}
+	theModel(ts).read(ts, args[0])
+}
+
+// read loads replies. SECRET in a text becomes a secret of the environment, and
+// NOW+3600 the time an hour from now.
+func (m *model) read(ts *testscript.TestScript, file string) {
+	raw := strings.ReplaceAll(ts.ReadFile(file), "SECRET", secrets["MY_API_KEY"])
+	raw = later.ReplaceAllStringFunc(raw, func(s string) string {
+		n, _ := strconv.Atoi(s[len("NOW+"):])
+		return strconv.FormatInt(time.Now().Add(time.Duration(n)*time.Second).Unix(), 10)
+	})
+	var replies []*reply
+	ts.Check(yaml.Unmarshal([]byte(raw), &replies))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.replies = replies
+}
+
+var later = regexp.MustCompile(`NOW\+[0-9]+`)
+
+func (m *model) respond(req providertest.Request) providertest.Reply {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range m.replies {
+		if !strings.Contains(req.Prompt, r.Match) || r.Model != "" && r.Model != req.Model || r.Turn != 0 && r.Turn != req.Turn || r.Times < 0 {
+			continue
+		}
+		if r.Times > 0 {
+			if r.Times--; r.Times == 0 {
+				r.Times = -1
+			}
+		}
+		return r.reply()
+	}
+	return providertest.Reply{Status: 418, Message: "the page has no reply for " + req.Prompt}
+}
+
+func (r *reply) reply() providertest.Reply {
+	out := providertest.Reply{
+		Text: r.Text + strings.Repeat("x", r.Pad), NoUsage: r.NoUsage, Delay: r.Delay, Status: r.Status, Header: r.Header,
+		Kind: r.Kind, Message: r.Message, Body: r.Body, Raw: r.Raw, Tell: r.Tell,
+	}
+	if r.Pad > 0 {
+		out.Chunk = -1
+	}
+	if r.In+r.Out > 0 {
+		out.Tokens = &providertest.Tokens{Input: r.In, Output: r.Out}
+	}
+	for fault, flag := range map[string]*bool{
+		"hang": &out.Hang, "empty": &out.Empty, "html": &out.HTML, "cut": &out.Cut, "stall": &out.Stall,
+		"end": &out.End, "broken": &out.Broken, "nul": &out.NUL,
+	} {
+		*flag = fault == r.Fault
+	}
+	return out
+}
+
+func (m *model) calls(re *regexp.Regexp) (n int) {
+	for _, req := range m.server.Requests() {
+		if re.MatchString(req.Prompt) {
+			n++
+		}
+	}
+	return n
+}
+
+func modelCalls(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: modelcalls PATTERN N|<=N")
+	}
+	number, most := strings.CutPrefix(args[1], "<=")
+	want, err := strconv.Atoi(number)
+	ts.Check(err)
+	if got := theModel(ts).calls(pattern(ts, args[0])); got != want && (!most || got > want) {
+		ts.Fatalf("%d requests match %s, want %s", got, args[0], args[1])
+	}
+}
+
+func modelSaid(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: modelsaid PATTERN")
+	}
+	re := pattern(ts, args[0])
+	for _, req := range theModel(ts).server.Requests() {
+		if re.Match(req.Body) {
+			if neg {
+				ts.Fatalf("a request said %s", re)
+			}
+			return
+		}
+	}
+	if !neg {
+		ts.Fatalf("no request said %s", re)
+	}
+}
