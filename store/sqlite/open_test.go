@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/tenonrun/tenon/store"
 	"github.com/tenonrun/tenon/store/sqlite"
@@ -161,5 +165,36 @@ func TestCloseUnderLoad(t *testing.T) {
 	must(t, err)
 	if len(heads) != written {
 		t.Errorf("%d runs are there, %d were acknowledged", len(heads), written)
+	}
+}
+
+// TestLockOfTheDead: what a dead owner was starting may hold its lock for a
+// moment longer; that is no owner. A live owner is named at once.
+func TestLockOfTheDead(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := opened(t, dir)
+	gone := exec.CommandContext(t.Context(), "true")
+	must(t, gone.Run())
+	host, err := os.Hostname()
+	must(t, err)
+	for pid, free := range map[int]bool{gone.ProcessState.Pid(): true, os.Getppid(): false} {
+		f, err := os.Create(filepath.Join(dir, "locks", "r"))
+		must(t, err)
+		fmt.Fprintf(f, `{"pid":%d,"host":%q,"epoch":7}`, pid, host)
+		must(t, unix.Flock(int(f.Fd()), unix.LOCK_EX))
+		straggler := time.AfterFunc(20*time.Millisecond, func() { f.Close() })
+		o, err := s.Own(t.Context(), "r")
+		if !free {
+			straggler.Stop()
+			fails(t, err, workflow.CodeRunHeld)
+			must(t, f.Close())
+			continue
+		}
+		must(t, err)
+		if o.Epoch() != 8 {
+			t.Errorf("the epoch after that of the dead owner is %d", o.Epoch())
+		}
+		must(t, o.Release())
 	}
 }

@@ -58,7 +58,7 @@ func (s *Store) Own(ctx context.Context, run workflow.RunID) (store.Owner, error
 	if err != nil {
 		return nil, s.fault("locking", err)
 	}
-	held, err := take(ctx, f)
+	held, err := s.take(ctx, f)
 	if held {
 		err = &store.Held{Run: run, Holder: s.holder(readRecord(f))}
 	}
@@ -93,23 +93,31 @@ func (s *Store) sign(ctx context.Context, run workflow.RunID, f *os.File) (*hold
 	return h, err
 }
 
-// patience bounds how long Own waits for processes that only look.
+// patience bounds how long Own waits for processes that only look, and for what
+// a dead owner has not let go of yet.
 const patience = time.Second
 
 // take gets the exclusive lock. An owner has it exclusively, one who looks has
 // it shared for an instant: so a refused lock means an owner only when a shared
-// one is refused as well.
-func take(ctx context.Context, f *os.File) (held bool, err error) {
+// one is refused as well. The lock of an owner that is dead is about to be free:
+// a command that it was starting holds a copy until it is a program of its own.
+func (s *Store) take(ctx context.Context, f *os.File) (held bool, err error) {
 	for end := time.Now().Add(patience); ; {
 		err := flock(f, unix.LOCK_EX|unix.LOCK_NB)
 		if !errors.Is(err, unix.EWOULDBLOCK) {
 			return false, err
 		}
 		err = flock(f, unix.LOCK_SH|unix.LOCK_NB)
-		if errors.Is(err, unix.EWOULDBLOCK) || err == nil && time.Now().After(end) {
+		late := time.Now().After(end)
+		switch {
+		case errors.Is(err, unix.EWOULDBLOCK):
+			if late || !s.dead(readRecord(f)) {
+				return true, nil
+			}
+			err = nil
+		case err == nil && late:
 			return true, nil
-		}
-		if err == nil {
+		case err == nil:
 			err = flock(f, unix.LOCK_UN)
 		}
 		if err = errors.Join(err, ctx.Err()); err != nil {
@@ -117,6 +125,11 @@ func take(ctx context.Context, f *os.File) (held bool, err error) {
 		}
 		time.Sleep(100 * time.Microsecond)
 	}
+}
+
+// dead reports whether the process of a record is known to be gone.
+func (s *Store) dead(r record) bool {
+	return r.PID > 0 && r.Host == s.host && errors.Is(unix.Kill(r.PID, 0), unix.ESRCH)
 }
 
 // owner looks who owns a run, without ever making an Own fail.
