@@ -52,7 +52,7 @@ func openStreams(c workspace.Command) (s *streams, err error) {
 		return nil, err
 	}
 	if len(c.Stdin) > 0 {
-		s.inR, s.inW, err = os.Pipe()
+		s.inR, s.inW, err = input(c.Stdin)
 	} else {
 		s.inR, err = os.Open(os.DevNull)
 	}
