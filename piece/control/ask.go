@@ -76,7 +76,7 @@ func describeAsk(kind string, raw json.RawMessage, env piece.Env) (piece.Traits,
 
 func runAsk(ctx context.Context, c piece.Context, kind string) (workflow.Settled, error) {
 	f := c.Frame()
-	p, err := params.Read[askParams](f.Params)
+	p, err := params.Filled[askParams](f.Params)
 	if err != nil {
 		return workflow.Settled{}, err
 	}

@@ -76,7 +76,7 @@ func describeDecider(raw json.RawMessage, env piece.Env) (piece.Traits, []piece.
 
 func (cfg Config) runDecider(ctx context.Context, c piece.Context) (workflow.Settled, error) {
 	f := c.Frame()
-	p, err := params.Read[deciderParams](f.Params)
+	p, err := params.Filled[deciderParams](f.Params)
 	if err != nil {
 		return workflow.Settled{}, err
 	}

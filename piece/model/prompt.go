@@ -79,7 +79,7 @@ type dialog struct {
 
 func (cfg Config) runPrompt(ctx context.Context, c piece.Context) (workflow.Settled, error) {
 	f := c.Frame()
-	p, err := params.Read[promptParams](f.Params)
+	p, err := params.Filled[promptParams](f.Params)
 	if err != nil {
 		return workflow.Settled{}, err
 	}

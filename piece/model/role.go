@@ -77,7 +77,7 @@ func retries(level int, own *int) int {
 
 func (cfg Config) runRole(ctx context.Context, c piece.Context) (workflow.Settled, error) {
 	f := c.Frame()
-	p, err := params.Read[roleParams](f.Params)
+	p, err := params.Filled[roleParams](f.Params)
 	if err != nil {
 		return workflow.Settled{}, err
 	}

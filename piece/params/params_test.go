@@ -3,6 +3,7 @@ package params_test
 import (
 	"encoding/json"
 	"maps"
+	"reflect"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -36,6 +37,41 @@ func TestRead(t *testing.T) {
 	}
 	if _, err := params.Read[workflow.JoinParams](json.RawMessage(`{"reduce":1}`)); workflow.CodeOf(err) != workflow.CodeInvalidPieceParams {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestFilled(t *testing.T) {
+	t.Parallel()
+	type inner struct {
+		Args []string `json:"args"`
+	}
+	type outer struct {
+		inner
+		Text  string            `json:"text"`
+		Env   map[string]string `json:"env"`
+		List  []inner           `json:"list"`
+		Maybe *string           `json:"maybe"`
+		Any   json.RawMessage   `json:"any"`
+		N     int               `json:"n"`
+	}
+	got, err := params.Filled[outer](json.RawMessage(`{
+		"args": [1, "two", {"three": [3, "<"]}, null], "text": 4.50, "env": {"A": [1,2], "B": "b", "C": true},
+		"list": [{"args": [5]}], "maybe": {"x": 1}, "any": {"y": 2}, "n": 6}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	maybe := `{"x": 1}`
+	want := outer{
+		inner: inner{Args: []string{"1", "two", `{"three": [3, "<"]}`, ""}}, Text: "4.50", Env: map[string]string{"A": "[1,2]", "B": "b", "C": "true"},
+		List: []inner{{Args: []string{"5"}}}, Maybe: &maybe, Any: json.RawMessage(`{"y":2}`), N: 6,
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	for _, raw := range []string{`{"n": "six"}`, `{"text": 1, "n": "six"}`, `{"args": 3}`, `{`} {
+		if _, err := params.Filled[outer](json.RawMessage(raw)); workflow.CodeOf(err) != workflow.CodeInvalidPieceParams {
+			t.Errorf("%s gives %v", raw, err)
+		}
 	}
 }
 

@@ -92,7 +92,7 @@ func describe(raw json.RawMessage, env piece.Env) (piece.Traits, []piece.Problem
 
 func run(ctx context.Context, c piece.Context, cfg Config) (workflow.Settled, error) {
 	f := c.Frame()
-	p, err := params.Read[shellParams](f.Params)
+	p, err := params.Filled[shellParams](f.Params)
 	if err != nil {
 		return workflow.Settled{}, err
 	}

@@ -19,7 +19,7 @@ const maxSame = 3
 
 func run(ctx context.Context, c piece.Context, cfg Config) (workflow.Settled, error) {
 	f := c.Frame()
-	p, err := params.Read[verifyParams](f.Params)
+	p, err := params.Filled[verifyParams](f.Params)
 	if err != nil {
 		return workflow.Settled{}, err
 	}
