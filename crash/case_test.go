@@ -39,6 +39,7 @@ type scene struct {
 	inside map[workflow.VisitID]bool   // writes that were in flight at a kill
 	asked  map[workflow.VisitID]string // uncertain writes that were settled, and how
 	lost   map[string]int              // calls that were sent and not settled at a kill, by mark
+	hung   chan struct{}               // has a value when a call hangs
 	kills  int
 	sum    *tally
 }
@@ -70,9 +71,16 @@ func newScene(t *testing.T, run string, sum *tally) *scene {
 	t.Cleanup(func() { _ = os.RemoveAll(root) })
 	s := &scene{
 		t: t, dir: filepath.Join(root, "project"), state: filepath.Join(root, "state"), run: workflow.RunID(run),
-		server: providertest.NewServer(t, speak), sum: sum,
+		hung: make(chan struct{}, 100), sum: sum,
 		inside: map[workflow.VisitID]bool{}, asked: map[workflow.VisitID]string{}, lost: map[string]int{},
 	}
+	s.server = providertest.NewServer(t, func(req providertest.Request) providertest.Reply {
+		r := speak(req)
+		if r.Hang {
+			s.hung <- struct{}{}
+		}
+		return r
+	})
 	must(t, os.CopyFS(s.dir, os.DirFS("testdata/project")))
 	return s
 }
@@ -103,6 +111,8 @@ var markPattern = regexp.MustCompile(`MARK:[a-z0-9-]+`)
 func speak(req providertest.Request) providertest.Reply {
 	mark := markPattern.FindString(req.Prompt)
 	switch mark {
+	case "MARK:hang":
+		return providertest.Reply{Hang: true}
 	case "MARK:judge-1":
 		return providertest.Reply{Text: `{"verdict":"continue","reason":"` + mark + `"}`}
 	case "MARK:judge-2":

@@ -81,7 +81,7 @@ func TestRandomMoments(t *testing.T) {
 func TestKilledResume(t *testing.T) {
 	t.Parallel()
 	steps := expect(t).steps
-	names, numbers := numbered(len(steps), short(9, 40))
+	names, numbers := numbered(len(steps), short(6, 30))
 	each(t, names, func(s *scene, i int) {
 		if _, killed := s.do(s.next(int64(numbers[i]))); killed {
 			for n := int64(1); n <= 5; n++ {
