@@ -12,7 +12,6 @@ import (
 
 	"github.com/tenonrun/tenon/engine"
 	"github.com/tenonrun/tenon/internal/canon"
-	"github.com/tenonrun/tenon/internal/schema"
 	"github.com/tenonrun/tenon/piece"
 	"github.com/tenonrun/tenon/workflow"
 	"github.com/tenonrun/tenon/workflow/load"
@@ -22,7 +21,8 @@ import (
 type Workflow struct {
 	*load.Workflow
 	Name     string // for people
-	File     string // where it was read
+	File     string // where it was read, for people
+	Path     string // the same, absolute
 	Children map[string]*Workflow
 }
 
@@ -40,9 +40,11 @@ type Request struct {
 
 // Load finds a workflow by name or file and checks it whole. The error of a
 // document that is not valid is a load.Issues.
-func (t *Tenon) Load(nameOrFile string) (*Workflow, error) { return t.load(nameOrFile, t.env(), nil) }
+func (t *Tenon) Load(nameOrFile string) (*Workflow, error) {
+	return t.load(nameOrFile, load.Config{Env: t.env()}, nil)
+}
 
-func (t *Tenon) load(nameOrFile string, env piece.Env, above []string) (*Workflow, error) {
+func (t *Tenon) load(nameOrFile string, cfg load.Config, above []string) (*Workflow, error) {
 	found, err := t.Project.Find(nameOrFile)
 	if err != nil {
 		return nil, err
@@ -62,18 +64,18 @@ func (t *Tenon) load(nameOrFile string, env piece.Env, above []string) (*Workflo
 	if rel, err := filepath.Rel(t.Project.Dir, found.Path); err == nil && filepath.IsLocal(rel) {
 		name = rel
 	}
-	w := &Workflow{Name: found.Name, File: name, Children: map[string]*Workflow{}}
-	w.Workflow, err = load.Load(name, data, load.Config{
-		Pieces: t.pieces, Env: env, Draft: true,
-		Compat: load.Compat{ShellInterpolation: t.Project.Config.Compat.ShellInterpolation},
-		Workflow: func(p workflow.WorkflowParams) error {
-			child, err := t.load(childPath(found.Path, p), env, append(above, found.Path))
-			if err == nil {
-				w.Children[p.Ref()] = child
-			}
-			return err
-		},
-	})
+	w := &Workflow{Name: found.Name, File: name, Path: found.Path, Children: map[string]*Workflow{}}
+	cfg.Pieces, cfg.Draft = t.pieces, true
+	cfg.Compat.ShellInterpolation = t.Project.Config.Compat.ShellInterpolation
+	below := cfg
+	cfg.Workflow = func(p workflow.WorkflowParams) error {
+		child, err := t.load(childPath(found.Path, p), below, append(above, found.Path))
+		if err == nil {
+			w.Children[p.Ref()] = child
+		}
+		return err
+	}
+	w.Workflow, err = load.Load(name, data, cfg)
 	return w, err
 }
 
@@ -86,15 +88,7 @@ func childPath(parent string, p workflow.WorkflowParams) string {
 }
 
 func (t *Tenon) env() piece.Env {
-	return piece.Env{Roles: t.roles(), Backend: t.backends.capabilities, Providers: t.backends.names()}
-}
-
-func (t *Tenon) roles() map[string]workflow.Role {
-	out := make(map[string]workflow.Role, len(t.Project.Config.Roles))
-	for id, r := range t.Project.Config.Roles {
-		out[id] = r.Role
-	}
-	return out
+	return piece.Env{Roles: t.Project.Roles(), Backend: t.backends.capabilities, Providers: t.backends.names()}
 }
 
 // Run starts a run and drives it until it ends or rests. Everything that can be
@@ -136,7 +130,7 @@ func (t *Tenon) launch(q Request, inputs []byte) (engine.Launch, error) {
 		Kind:     workflow.KindGraph, Level: def.SchemaVersion, Inputs: values, Project: t.Project.ID,
 		Launch: workflow.Launch{Change: q.Change, Tickets: inline(q.Tickets), Specs: inline(q.Specs)},
 		Options: workflow.Options{
-			Roles: t.roles(), Repositories: t.Project.Repositories(), Checks: checks, Setup: setup,
+			Roles: t.Project.Roles(), Repositories: t.Project.Repositories(), Checks: checks, Setup: setup,
 			Budget:   t.budget(def.Budget, q.Budget),
 			Policies: load.Effective(def), Transitions: load.Transitions(def), Verified: def.Delivery.RequiresVerified,
 			Timeouts: workflow.Timeouts{TurnMs: time.Duration(limits.Timeout).Milliseconds(), IdleMs: time.Duration(limits.IdleTimeout).Milliseconds()},
@@ -187,42 +181,6 @@ func inline(raw json.RawMessage) workflow.Value {
 		return workflow.Value{}
 	}
 	return workflow.Inline(raw)
-}
-
-// checkInputs validates launch inputs and fills in their defaults.
-func checkInputs(def *workflow.Definition, raw []byte) (workflow.Value, error) {
-	given := map[string]json.RawMessage{}
-	if len(raw) > 0 {
-		if err := json.Unmarshal(raw, &given); err != nil {
-			return workflow.Value{}, workflow.Errorf(workflow.CodeInvalidInputs, "reading the inputs: %w", err)
-		}
-	}
-	if def.Inputs == nil {
-		if len(given) > 0 {
-			return workflow.Value{}, workflow.Errorf(workflow.CodeInvalidInputs, "workflow %s takes no inputs", def.ID).
-				WithHint("declare them under inputs: in a schemaVersion 2 definition, or leave -i out")
-		}
-		return workflow.Value{}, nil
-	}
-	if given == nil {
-		given = map[string]json.RawMessage{}
-	}
-	full, err := json.Marshal(given)
-	if err != nil {
-		return workflow.Value{}, err
-	}
-	s, err := schema.Compile(def.Inputs)
-	if err != nil {
-		return workflow.Value{}, workflow.Errorf(workflow.CodeInvalidInputs, "the inputs schema of %s: %w", def.ID, err)
-	}
-	if full, err = s.Fill(full); err != nil {
-		return workflow.Value{}, workflow.Errorf(workflow.CodeInvalidInputs, "the inputs of %s: %w", def.ID, err)
-	}
-	if problems := s.Validate(json.RawMessage(full)); len(problems) > 0 {
-		return workflow.Value{}, workflow.Errorf(workflow.CodeInvalidInputs, "the inputs of %s do not fit: %w", def.ID, problems).
-			WithHint("give them with -i NAME=VALUE or --inputs FILE")
-	}
-	return workflow.Inline(full), nil
 }
 
 func (t *Tenon) budget(def, flags workflow.Budget) workflow.Budget {

@@ -71,12 +71,17 @@ func (t *Tenon) Plan(q Request) (Plan, error) {
 	return p, nil
 }
 
-// Check is Load without a run in mind: structural leaves roles and providers of
-// the project aside.
-func (t *Tenon) Check(nameOrFile string, structural bool) (*Workflow, error) {
+// Checks say how a document is judged when no run is meant.
+type Checks struct {
+	Structural bool // leave roles and providers of the project aside
+	AnyVersion bool // accept a version that is not the document's digest, to replace it
+}
+
+// Check is Load without a run in mind.
+func (t *Tenon) Check(nameOrFile string, c Checks) (*Workflow, error) {
 	env := t.env()
-	if structural {
+	if c.Structural {
 		env = piece.Env{Structural: true}
 	}
-	return t.load(nameOrFile, env, nil)
+	return t.load(nameOrFile, load.Config{Env: env, AnyVersion: c.AnyVersion}, nil)
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -29,7 +28,7 @@ func (a *app) validateCmd() *cobra.Command {
 			var all load.Issues
 			docs := []any{}
 			for _, name := range args {
-				wf, err := t.Check(name, structural)
+				wf, err := t.Check(name, tenon.Checks{Structural: structural, AnyVersion: write})
 				var issues load.Issues
 				if issues = issuesOf(err); issues != nil {
 					all = append(all, issues...)
@@ -68,27 +67,16 @@ func issuesOf(err error) load.Issues {
 	return nil
 }
 
-var versionLine = regexp.MustCompile(`(?m)^(\s*"version"\s*:\s*)"[^"]*"|^(version:\s*)\S.*$`)
-
 // writeVersion puts the digest into a document, keeping the rest as it is.
 func writeVersion(wf *tenon.Workflow) error {
-	raw, err := os.ReadFile(wf.File)
+	raw, err := os.ReadFile(wf.Path)
 	if err != nil {
 		return err
 	}
-	text := string(raw)
-	digest := string(wf.Digest)
-	switch {
-	case versionLine.MatchString(text):
-		text = versionLine.ReplaceAllString(text, `${1}${2}"`+digest+`"`)
-	case strings.HasPrefix(strings.TrimSpace(text), "{"):
-		i := strings.LastIndex(text, "}")
-		head := strings.TrimRight(text[:i], " \t\r\n")
-		text = head + ",\n  \"version\": \"" + digest + "\"\n" + text[i:]
-	default:
-		text = strings.TrimRight(text, "\n") + "\nversion: \"" + digest + "\"\n"
+	if raw, err = load.Publish(wf.Workflow, raw); err != nil {
+		return err
 	}
-	return os.WriteFile(wf.File, []byte(text), 0o644)
+	return os.WriteFile(wf.Path, raw, 0o644)
 }
 
 func (a *app) planCmd() *cobra.Command {

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
+	"maps"
 	"strings"
 	"sync"
 
@@ -51,6 +51,8 @@ type node struct {
 	kind      string
 	params    json.RawMessage
 	templated bool
+	open      json.RawMessage            // templated: the params that are interpolated
+	frozen    map[string]json.RawMessage // templated: the others
 	ends      map[string]*string
 	retry     workflow.Retry
 	label     string
@@ -152,37 +154,97 @@ func (c *compiler) node(name string, n workflow.Node) (*node, error) {
 	if !ok {
 		return nil, workflow.Errorf(workflow.CodeUnknownPiece, "kind %q is not registered in this program", n.Kind)
 	}
-	traits, problems := p.Describe(n.Params, c.env)
-	if i := slices.IndexFunc(problems, func(p piece.Problem) bool { return !p.Warning }); i >= 0 {
-		return nil, workflow.Errorf(problems[i].Code, "%s", problems[i].Message).WithHint("%s", problems[i].Hint)
+	var err error
+	if out.traits, err = c.describe(p, out); err != nil {
+		return nil, err
 	}
-	out.traits = traits
 	if err := c.control(out); err != nil {
 		return nil, err
 	}
-	return out, ownParams(out)
+	return out, freeze(out)
 }
 
-// ownParams keeps the params of bodies that are written in place away from the
-// interpolation of the node that holds them.
-func ownParams(n *node) error {
-	if !n.templated || n.kind != workflow.KindParallel && n.kind != workflow.KindMap {
+// frozen are params that are never interpolated: they are code, or describe
+// values. Bodies written in place have nodes and templates of their own.
+var frozen = []string{"expr", "continueWhen", "captureVars", "schema", "structuredOutput", "branches"}
+
+// freeze splits the params of a templated node into what is interpolated and
+// what is not.
+func freeze(n *node) error {
+	if !n.templated {
 		return nil
 	}
 	var m map[string]json.RawMessage
 	if err := json.Unmarshal(n.params, &m); err != nil {
 		return err
 	}
-	delete(m, "branches")
-	if len(m["body"]) > 0 && m["body"][0] == '{' {
-		delete(m, "body")
+	for _, name := range frozen {
+		if raw, ok := m[name]; ok {
+			put(&n.frozen, name, raw)
+			delete(m, name)
+		}
 	}
+	if raw := m["body"]; len(raw) > 0 && raw[0] == '{' {
+		delete(m, "body") // compiled already
+	}
+	delete(n.frozen, "branches")
 	raw, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
-	n.params, n.templated = raw, bytes.Contains(raw, []byte("{{"))
+	n.open, n.templated = raw, bytes.Contains(raw, []byte("{{"))
 	return nil
+}
+
+// thaw joins interpolated params with the frozen ones.
+func (n *node) thaw(open json.RawMessage) (json.RawMessage, error) {
+	if len(n.frozen) == 0 {
+		return open, nil
+	}
+	var m map[string]json.RawMessage
+	if err := json.Unmarshal(open, &m); err != nil {
+		return nil, err
+	}
+	maps.Copy(m, n.frozen)
+	return json.Marshal(m)
+}
+
+// describe derives the traits of a node. Params that are one token have their
+// type only at run time: where they do not fit as text, they are left out.
+func (c *compiler) describe(p piece.Piece, n *node) (piece.Traits, error) {
+	traits, problems := p.Describe(n.params, c.env)
+	if bad := firstError(problems); bad != nil && n.templated {
+		if raw, err := withoutTokens(n.params); err == nil {
+			if again, others := p.Describe(raw, c.env); firstError(others) == nil {
+				return again, nil
+			}
+		}
+	}
+	if bad := firstError(problems); bad != nil {
+		return traits, workflow.Errorf(bad.Code, "%s", bad.Message).WithHint("%s", bad.Hint)
+	}
+	return traits, nil
+}
+
+func firstError(problems []piece.Problem) *piece.Problem {
+	for i := range problems {
+		if !problems[i].Warning {
+			return &problems[i]
+		}
+	}
+	return nil
+}
+
+func withoutTokens(params json.RawMessage) (json.RawMessage, error) {
+	var m map[string]any
+	if err := json.Unmarshal(params, &m); err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(m, func(_ string, v any) bool {
+		s, ok := v.(string)
+		return ok && strings.HasPrefix(s, "{{") && strings.HasSuffix(s, "}}")
+	})
+	return json.Marshal(m)
 }
 
 // control decodes the params of the kinds that the graph carries out itself.

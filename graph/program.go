@@ -203,7 +203,10 @@ func visitID(scope, name string, number int) string {
 }
 
 func (p *program) interpolate(v *visit) {
-	raw, err := expr.Interpolate(v.node.params, p.plan.level, view{p, v.scope})
+	raw, err := expr.Interpolate(v.node.open, p.plan.level, view{p, v.scope})
+	if err == nil {
+		raw, err = v.node.thaw(raw)
+	}
 	if err != nil {
 		code := workflow.CodeOf(err)
 		var e *expr.Error

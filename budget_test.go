@@ -1,0 +1,76 @@
+package tenon_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Hard budgets of the house. The soft ones are half to two thirds of them.
+const (
+	maxFunction  = 60   // lines from func to its closing brace
+	maxFile      = 600  // lines
+	maxRoom      = 3000 // lines of a package without its tests
+	maxInterface = 9    // methods written out in an interface
+)
+
+// TestBudgets keeps functions, files, rooms and doors small. Tests are not
+// counted: their tables may be long.
+func TestBudgets(t *testing.T) {
+	t.Parallel()
+	rooms := map[string]int{}
+	fset := token.NewFileSet()
+	err := filepath.WalkDir(".", func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && path != "." && (strings.HasPrefix(e.Name(), ".") || e.Name() == "testdata" || e.Name() == "bench" || e.Name() == "demo"):
+			return filepath.SkipDir
+		case e.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		f, err := parser.ParseFile(fset, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		lines := fset.File(f.Pos()).LineCount()
+		rooms[filepath.Dir(path)] += lines
+		if lines > maxFile {
+			t.Errorf("%s has %d lines; the budget of a file is %d", path, lines, maxFile)
+		}
+		checkDecls(t, fset, path, f)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir, lines := range rooms {
+		if lines > maxRoom {
+			t.Errorf("room %s has %d lines without tests; the budget is %d", dir, lines, maxRoom)
+		}
+	}
+}
+
+func checkDecls(t *testing.T, fset *token.FileSet, path string, f *ast.File) {
+	t.Helper()
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch d := n.(type) {
+		case *ast.FuncDecl:
+			if d.Body == nil {
+				return true
+			}
+			if lines := fset.Position(d.End()).Line - fset.Position(d.Pos()).Line + 1; lines > maxFunction {
+				t.Errorf("%s: function %s has %d lines; the budget is %d", path, d.Name.Name, lines, maxFunction)
+			}
+		case *ast.TypeSpec:
+			if i, ok := d.Type.(*ast.InterfaceType); ok && i.Methods.NumFields() > maxInterface {
+				t.Errorf("%s: interface %s has %d methods; the budget is %d", path, d.Name.Name, i.Methods.NumFields(), maxInterface)
+			}
+		}
+		return true
+	})
+}
