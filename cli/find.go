@@ -64,7 +64,8 @@ func (a *app) question(ctx context.Context, t *tenon.Tenon, name string, last bo
 		run = heads[0].Run
 	} else if run, err = a.find(ctx, t, argsOf(name), last); err != nil {
 		if !last && workflow.CodeOf(err) == workflow.CodeRunNotFound {
-			err = workflow.Errorf(workflow.CodeQuestionNotFound, "there is no open question and no run %q", name).WithHint("list runs with: tenon ls")
+			err = workflow.Errorf(workflow.CodeQuestionNotFound, "there is no open question and no run %q; a question that has its answer is closed", name).
+				WithHint("list runs with: tenon ls")
 		}
 		return workflow.Question{}, "", err
 	}

@@ -148,10 +148,12 @@ func fit(q workflow.Question, a *AnswerControl) error {
 		sch = json.RawMessage(`{"type":"string","minLength":1,"pattern":"\\S"}`)
 	}
 	if sch == nil {
-		if a.Value == nil && a.Text == nil {
-			a.Value = json.RawMessage("true")
+		if a.Text != nil || a.Value != nil && string(a.Value) != "true" {
+			return workflow.Errorf(workflow.CodeInvalidAnswer, "%s is waiting for an approval and takes no value: %s", q.ID, q.Text).
+				WithHint("tenon approve %s, or tenon deny %s --reason WHY", q.ID, q.ID)
 		}
-		sch = json.RawMessage("true")
+		a.Value = json.RawMessage("true")
+		return nil
 	}
 	compiled, err := schema.Compile(sch)
 	if err != nil {
