@@ -309,6 +309,36 @@ func TestGarbageHeader(t *testing.T) {
 	fails(t, err, workflow.CodeInvalidArguments)
 }
 
+// TestCutFile: of a file that has lost its end, what is left is salvaged, and
+// what is gone is named.
+func TestCutFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	want := filled(t, dir, 4, 60)
+	name := filepath.Join(dir, "tenon.db")
+	info, err := os.Stat(name)
+	must(t, err)
+	must(t, os.Truncate(name, info.Size()/3*2/4096*4096))
+	must(t, os.RemoveAll(name+"-wal"))
+	to := filepath.Join(t.TempDir(), "new")
+	rep, err := sqlite.Salvage(t.Context(), dir, to)
+	must(t, err)
+	some, s := 0, opened(t, to)
+	for run, lines := range want {
+		got, err := texts(t, s, run)
+		if fmt.Sprint(got) != fmt.Sprint(lines[:min(len(got), len(lines))]) {
+			t.Errorf("%s was salvaged with other events", run)
+		}
+		some += len(got)
+		if len(got) < len(lines) && !named(rep, run) {
+			t.Errorf("%s was salvaged with %d of %d events (%v) without a word", run, len(got), len(lines), err)
+		}
+	}
+	if some == 0 {
+		t.Errorf("nothing was salvaged: %+v", rep)
+	}
+}
+
 // TestTornLog cuts the write-ahead log of a process that died: what is left is a
 // prefix of each history, and goes on.
 func TestTornLog(t *testing.T) {

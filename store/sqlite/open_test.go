@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -197,4 +198,38 @@ func TestLockOfTheDead(t *testing.T) {
 		}
 		must(t, o.Release())
 	}
+}
+
+// TestReleaseWhileStarting: a run that is given back is free, also when commands
+// are being started at that moment: they hold a copy of every descriptor.
+func TestReleaseWhileStarting(t *testing.T) {
+	t.Parallel()
+	s := opened(t, t.TempDir())
+	done := make(chan struct{})
+	var starting sync.WaitGroup
+	for range 4 {
+		starting.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					if err := exec.CommandContext(t.Context(), "true").Run(); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			}
+		})
+	}
+	for i := range 400 {
+		o, err := s.Own(t.Context(), "r")
+		if err != nil {
+			t.Errorf("round %d: %v", i, err)
+			break
+		}
+		must(t, o.Release())
+	}
+	close(done)
+	starting.Wait()
 }

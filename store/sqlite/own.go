@@ -42,9 +42,15 @@ func (h *hold) Epoch() int64 { return h.epoch }
 func (h *hold) Release() error {
 	h.once.Do(func() {
 		h.store.holds.Delete(h)
-		h.err = h.file.Close() // closing lets the lock go
+		h.err = letGo(h.file)
 	})
 	return h.err
+}
+
+// letGo unlocks a file and closes it. Closing alone is not enough: a command that
+// is being started has a copy of the descriptor for a moment.
+func letGo(f *os.File) error {
+	return errors.Join(flock(f, unix.LOCK_UN), f.Close())
 }
 
 func (s *Store) lockPath(run workflow.RunID) string { return s.path("locks", string(run)) }
@@ -67,7 +73,7 @@ func (s *Store) Own(ctx context.Context, run workflow.RunID) (store.Owner, error
 	}
 	h, err := s.sign(ctx, run, f)
 	if err != nil {
-		return nil, errors.Join(s.fault("locking", err), f.Close())
+		return nil, errors.Join(s.fault("locking", err), letGo(f))
 	}
 	s.holds.Store(h, struct{}{})
 	return h, nil
@@ -147,7 +153,7 @@ func (s *Store) owner(run workflow.RunID) (*store.Holder, error) {
 		holder := s.holder(readRecord(f))
 		h, err = &holder, nil
 	}
-	return h, errors.Join(err, f.Close())
+	return h, errors.Join(err, letGo(f))
 }
 
 func (s *Store) holder(r record) store.Holder {

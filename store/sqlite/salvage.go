@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"database/sql/driver"
 	"encoding/binary"
@@ -41,7 +42,11 @@ func Salvage(ctx context.Context, from, to string) (rep store.Report, err error)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
 	v := &salvage{Store: s, ctx: ctx, from: from, old: filepath.Join(work, databaseName), rep: &rep, last: make(map[workflow.RunID]int64)}
-	return rep, s.fault("salvaging", v.run())
+	err = v.run()
+	if damaged(err) {
+		return rep, workflow.Errorf(workflow.CodeStoreDamaged, "salvaging %s: %w", from, err).WithHint("too little of it can be read; restore it from a backup")
+	}
+	return rep, s.fault("salvaging", err)
 }
 
 // salvage is one pass of Salvage.
@@ -62,7 +67,7 @@ func (v *salvage) run() error {
 			return err
 		}
 	}
-	if err := v.mend(); err != nil {
+	if err := errors.Join(v.stretch(), v.mend()); err != nil {
 		return err
 	}
 	var err error
@@ -80,6 +85,23 @@ func (v *salvage) run() error {
 		return err
 	}
 	return v.judge()
+}
+
+// stretch gives a file that was cut its length back, as its header tells it: a
+// page that is empty harms what is on it, one that is missing harms the whole.
+func (v *salvage) stretch() error {
+	f, err := os.OpenFile(v.old, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	header := make([]byte, 96)
+	_, err = f.ReadAt(header, 0)
+	info, statErr := f.Stat()
+	size := int64(binary.BigEndian.Uint32(header[28:])) * pageSize
+	if err == nil && statErr == nil && bytes.Equal(header[24:28], header[92:96]) && size > info.Size() && size/16 <= info.Size() {
+		return errors.Join(f.Truncate(size), f.Close())
+	}
+	return errors.Join(statErr, f.Close()) // what has no header is mend's
 }
 
 // mend makes the copy one that can be opened. When its first page, which holds
