@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/tenonrun/tenon/internal/ident"
@@ -18,13 +20,19 @@ type ForkRequest struct {
 	Node     string         // path of node names, or a visit id
 	Number   int
 	Question string
-	Patch    workflow.Patch
+	// Failed forks at the end of the last map or parallel that had failed
+	// branches: those run again, the others keep their results.
+	Failed bool
+	Patch  workflow.Patch
 }
 
 // Fork makes a run that shares the history of another up to a cut. The parent
 // does not change, whatever the fork does. Drive goes on with the fork.
 func (e *Engine) Fork(ctx context.Context, q ForkRequest) (workflow.RunID, error) {
 	cut, scope, err := e.cut(ctx, q)
+	if q.Failed {
+		cut, q.Patch.Reopen, err = e.failedFan(ctx, q.Run)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -71,8 +79,44 @@ func (e *Engine) forkedBefore(ctx context.Context, q ForkRequest, cut int64) (bo
 	return false, workflow.Errorf(workflow.CodeRunExists, "run %s exists and is another one", q.ID)
 }
 
+// failedFan finds the last map or parallel that settled with failed branches.
+func (e *Engine) failedFan(ctx context.Context, run workflow.RunID) (cut int64, v workflow.VisitID, err error) {
+	kinds := map[string]string{}
+	err = e.cfg.Store.Events(ctx, run, 0, func(ev workflow.Event) error {
+		switch p := ev.Payload.(type) {
+		case *workflow.Admitted:
+			kinds[ev.ID] = p.Kind
+		case *workflow.Settled:
+			kind := kinds[ev.ID]
+			delete(kinds, ev.ID)
+			if kind != workflow.KindMap && kind != workflow.KindParallel {
+				return nil
+			}
+			raw, err := p.Output.Load(blobs{e.cfg.Store})
+			if err != nil {
+				return err
+			}
+			var out struct {
+				Failed int `json:"failed"`
+			}
+			if json.Unmarshal(raw, &out) == nil && out.Failed > 0 {
+				cut, v = ev.Seq-1, ev.VisitID()
+			}
+		}
+		return nil
+	})
+	if err == nil && v == "" {
+		err = workflow.Errorf(workflow.CodeForkNotFound, "run %s has no map or parallel with failed branches", run).
+			WithHint("fork before the node that failed: tenon fork %s --from NODE", run)
+	}
+	return cut, v, err
+}
+
 // cut finds the last seq before the visit, and the visit's scope.
 func (e *Engine) cut(ctx context.Context, q ForkRequest) (seq int64, scope string, err error) {
+	if q.Failed {
+		return 0, "", nil
+	}
 	want := workflow.VisitID("")
 	type arrival struct {
 		seq    int64
@@ -94,9 +138,6 @@ func (e *Engine) cut(ctx context.Context, q ForkRequest) (seq int64, scope strin
 		}
 		return nil
 	})
-	if err != nil {
-		return 0, "", fmt.Errorf("reading run %s: %w", q.Run, err)
-	}
 	var hits []arrival
 	for _, a := range found {
 		switch {
@@ -107,6 +148,10 @@ func (e *Engine) cut(ctx context.Context, q ForkRequest) (seq int64, scope strin
 		case a.id == q.Node, NodePath(a.id) == q.Node && (q.Number == 0 || a.number == q.Number):
 			hits = append(hits, a)
 		}
+	}
+	var damage *store.Damaged
+	if err != nil && (len(hits) == 0 || !errors.As(err, &damage)) { // before a damage a run can be forked
+		return 0, "", fmt.Errorf("reading run %s: %w", q.Run, err)
 	}
 	return pick(q, len(found), hits, func(a arrival) (int64, string) { return a.seq - 1, a.id })
 }

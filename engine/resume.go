@@ -40,12 +40,15 @@ func (e *Engine) read(ctx context.Context, s *state, upTo int64) error {
 		}
 	}
 	stop := errors.New("far enough")
-	err = e.cfg.Store.Events(ctx, s.id, s.seq, func(ev workflow.Event) error {
-		if upTo > 0 && ev.Seq > upTo {
-			return stop
-		}
-		return s.replay(ev, e.cfg.Programs)
-	})
+	err = stop
+	if upTo == 0 || s.seq < upTo {
+		err = e.cfg.Store.Events(ctx, s.id, s.seq, func(ev workflow.Event) error {
+			if err := s.replay(ev, e.cfg.Programs); err != nil || ev.Seq != upTo {
+				return err
+			}
+			return stop // what comes after it may be damaged
+		})
+	}
 	switch {
 	case err != nil && !errors.Is(err, stop):
 		return fmt.Errorf("reading run %s: %w", s.id, err)
