@@ -175,7 +175,7 @@ func (a *app) report(rep store.Report, fine string) error {
 	} else {
 		fmt.Fprintf(a.std.Out, "%d runs, %d events, %d blobs, %d bytes\n", rep.Runs, rep.Events, rep.Blobs, rep.Bytes)
 		for _, p := range rep.Problems {
-			fmt.Fprintf(a.std.Out, "problem: %s\n  next: %s\n", p.What, p.Next)
+			fmt.Fprintf(a.std.Out, "problem: %s%s\n  next: %s\n", where(p), p.What, p.Next)
 		}
 	}
 	if len(rep.Problems) > 0 {
@@ -183,6 +183,17 @@ func (a *app) report(rep store.Report, fine string) error {
 	}
 	fmt.Fprintln(a.std.Err, fine)
 	return nil
+}
+
+// where names the run and the event of a problem, as far as it is about one.
+func where(p store.Problem) string {
+	switch {
+	case p.Run == "":
+		return ""
+	case p.Seq == 0:
+		return fmt.Sprintf("run %s: ", p.Run)
+	}
+	return fmt.Sprintf("run %s, event %d: ", p.Run, p.Seq)
 }
 
 func (a *app) gcCmd() *cobra.Command {
