@@ -45,6 +45,7 @@ func (a *app) driving(ctx context.Context, d drive, do func(*tenon.Tenon, *watch
 	w := a.watch()
 	tune = append(tune, func(c *tenon.Config) { c.Observe, c.WaitFor = w.see, d.waits() })
 	return a.with(ctx, func(t *tenon.Tenon) error {
+		w.t = t
 		res, err := do(t, w)
 		w.stop()
 		a.begun = a.begun || w.begun
@@ -315,7 +316,7 @@ func (a *app) resumeCmd() *cobra.Command {
 					return engine.Result{}, err
 				}
 			}
-			w.resume(id)
+			w.resume(ctx, id)
 			return t.Resume(ctx, id, a.who())
 		})
 	}
@@ -340,6 +341,7 @@ and the parent never changes. Files are not rolled back.`,
 	lastFlag(c, &last)
 	f := c.Flags()
 	f.StringVar(&q.Node, "from", "", "node, visit or question to fork before")
+	f.BoolVar(&q.Failed, "retry-failed", false, "fork at the end of the last map or parallel and run only its failed branches again")
 	f.IntVar(&q.Number, "visit", 0, "which visit of the node, from 1; 0 is the last")
 	f.StringVar(&q.Patch.Scope, "scope", "", "scope to patch, as in visit ids; default the forked one's")
 	f.StringArrayVar(&vars, "var", nil, "set a variable: NAME=JSON or text, repeatable")
@@ -347,7 +349,8 @@ and the parent never changes. Files are not rolled back.`,
 	f.StringVar(&patch, "patch", "", "file with {vars, outputs, answers}")
 	f.StringVar(&id, "id", "", "id of the fork; the same id and point twice is one fork")
 	f.BoolVar(&noRun, "no-run", false, "only make the fork")
-	_ = c.MarkFlagRequired("from")
+	c.MarkFlagsMutuallyExclusive("from", "retry-failed")
+	c.MarkFlagsOneRequired("from", "retry-failed")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		var err error
 		if q.Patch, err = a.patch(q.Patch, patch, vars, answers); err != nil {
@@ -359,7 +362,7 @@ and the parent never changes. Files are not rolled back.`,
 				return engine.Result{}, err
 			}
 			q.ID = workflow.RunID(id)
-			if heads, err := t.Store.Runs(ctx, questionQuery(q.Node)); err == nil && len(heads) > 0 {
+			if heads, err := t.Store.Runs(ctx, questionQuery(q.Node)); err == nil && len(heads) > 0 && q.Node != "" {
 				q.Question, q.Node = q.Node, ""
 			}
 			fork, err := t.Fork(ctx, q)
@@ -370,7 +373,7 @@ and the parent never changes. Files are not rolled back.`,
 			if noRun {
 				return t.Inspect(ctx, fork)
 			}
-			w.resume(fork)
+			w.resume(ctx, fork)
 			return t.Resume(ctx, fork, a.who())
 		})
 	}

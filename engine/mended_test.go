@@ -207,3 +207,32 @@ func TestPause(t *testing.T) {
 		t.Errorf("did %v", r.w.did)
 	}
 }
+
+// A fork can run only the failed branches of a map again.
+func TestForkRetriesFailedBranches(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var mended atomic.Bool
+	r.w.model = func(_ context.Context, prompt string, _ executor.Grant) (executor.Done, error) {
+		if prompt == "x" && !mended.Load() {
+			return executor.Done{}, workflow.Errorf(workflow.CodeStructuredOutput, "no object")
+		}
+		return said("ok "+prompt, 1, 1), nil
+	}
+	res := r.run(def2("each", `"each":{"kind":"map","params":{"over":{"items":["x","y","z"]},"concurrency":3,"body":"one"},"ends":{"next":"join"}},`+
+		`"join":{"kind":"join","params":{"reduce":"all-ok"},"ends":{"next":"report","fail":"bad"}},`+step("report", "", "done")+","+ends,
+		`"components":{"one":{"entry":"w","nodes":{"w":{"kind":"step","params":{"name":"w","model":"{{item.value}}"},"ends":{"next":null,"failed":null}}}}}`))
+	wantStatus(t, res, workflow.StatusFailed)
+	if len(res.Dead) != 1 || len(res.Warnings) != 1 || r.w.count("report") != 0 {
+		t.Fatalf("dead %+v, warnings %v, reported %d times", res.Dead, res.Warnings, r.w.count("report"))
+	}
+	mended.Store(true)
+	id, err := r.engine.Fork(t.Context(), engine.ForkRequest{Run: res.Run, Failed: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantStatus(t, r.drive(id), workflow.StatusSucceeded)
+	if r.w.count("call:x") != 2 || r.w.count("call:y") != 1 || r.w.count("call:z") != 1 {
+		t.Errorf("calls %v", r.w.did)
+	}
+}

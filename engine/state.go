@@ -203,8 +203,9 @@ func (s *state) noteRun(e workflow.Event) {
 		m.Asked, m.Children = map[workflow.VisitID][]workflow.Question{}, map[workflow.VisitID]workflow.ChildStarted{}
 		m.Timers, m.Live = map[workflow.VisitID]workflow.Time{}, map[string]liveCall{}
 		s.wishes = slices.DeleteFunc(s.wishes, func(c workflow.Command) bool {
-			_, child := c.(workflow.StartChild)
-			return child // asked again in the fork's own name
+			_, child := c.(workflow.StartChild) // is given again in the fork's own name
+			_, result := c.(workflow.SettleVisit)
+			return child || result && c.CommandID() == string(p.Patch.Reopen)
 		})
 	case *workflow.Ended:
 		m.Ended = p

@@ -26,6 +26,7 @@ type fan struct {
 	busy    int               // branches that hold a slot
 	limit   int
 	done    int
+	again   []int // failed branches that a fork opens again
 	results []branchResult
 }
 
@@ -168,6 +169,12 @@ func (p *program) source(v *visit, src workflow.MapSource) (json.RawMessage, err
 // fill opens branches while there are slots, and settles a fan that is done.
 func (p *program) fill(v *visit) {
 	f := v.fan
+	for len(f.again) > 0 && f.busy < f.limit {
+		i := f.again[0]
+		f.again = f.again[1:]
+		f.busy++
+		p.openBranch(v, i)
+	}
 	for f.next < len(f.results) && f.busy < f.limit {
 		i := f.next
 		f.next++
@@ -177,6 +184,25 @@ func (p *program) fill(v *visit) {
 	if f.done == len(f.results) && v.state == stateRunning {
 		p.finishFan(v)
 	}
+}
+
+// reopen runs the failed branches of a finished fan once more.
+func (p *program) reopen(id workflow.VisitID) {
+	v := p.visits[id]
+	if v == nil || v.fan == nil {
+		return
+	}
+	f := v.fan
+	v.settling = false
+	f.again = nil
+	for i, r := range f.results {
+		if r.Outcome != "next" {
+			f.again = append(f.again, i)
+			f.results[i] = branchResult{}
+			f.done--
+		}
+	}
+	p.fill(v)
 }
 
 func (p *program) openBranch(v *visit, i int) {
@@ -217,6 +243,9 @@ func (p *program) finishFan(v *visit) {
 	if f.names != nil {
 		c, _ := params[workflow.ParallelParams](v)
 		r.Outcome = reduce(c.Reduce, workflow.ReduceAllOK, f.ok(), len(f.results))
+		if ok := f.ok(); ok < len(f.results) {
+			r.Warnings = []string{fmt.Sprintf("%s: %d of %d branches succeeded", v.path(), ok, len(f.results))}
+		}
 	}
 	p.settle(v, r)
 }
@@ -283,7 +312,11 @@ func (p *program) joined(v *visit) error {
 			if !ok {
 				break
 			}
-			p.settle(v, workflow.Settled{Outcome: reduce(j.Reduce, workflow.ReduceCollect, res.OK, res.Total), Output: res.Output})
+			r := workflow.Settled{Outcome: reduce(j.Reduce, workflow.ReduceCollect, res.OK, res.Total), Output: res.Output}
+			if res.OK < res.Total {
+				r.Warnings = []string{fmt.Sprintf("%s: %d of %d items succeeded", v.path(), res.OK, res.Total)}
+			}
+			p.settle(v, r)
 			return nil
 		}
 	}

@@ -189,6 +189,9 @@ func (p *program) forked(f *workflow.Forked) {
 		}
 	}
 	p.again()
+	if f.Patch.Reopen != "" {
+		p.reopen(f.Patch.Reopen)
+	}
 }
 
 // again repeats the wishes that the new run has to make in its own name.

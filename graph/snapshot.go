@@ -70,6 +70,7 @@ type fanImage struct {
 	Busy    int            `json:"busy"`
 	Done    int            `json:"done"`
 	Limit   int            `json:"limit"`
+	Again   []int          `json:"again,omitempty"`
 	Results []branchResult `json:"results"`
 }
 
@@ -120,7 +121,7 @@ func (v *visit) image() visitImage {
 		im.Params = v.params
 	}
 	if f := v.fan; f != nil {
-		im.Fan = &fanImage{Next: f.next, Busy: f.busy, Done: f.done, Limit: f.limit, Results: f.results}
+		im.Fan = &fanImage{Next: f.next, Busy: f.busy, Done: f.done, Limit: f.limit, Again: f.again, Results: f.results}
 	}
 	return im
 }
@@ -218,7 +219,7 @@ func (p *program) restoreFan(v *visit, im *fanImage) error {
 	if im == nil {
 		return nil
 	}
-	v.fan = &fan{next: im.Next, busy: im.Busy, done: im.Done, limit: im.Limit, results: im.Results}
+	v.fan = &fan{next: im.Next, busy: im.Busy, done: im.Done, limit: im.Limit, again: im.Again, results: im.Results}
 	if v.node.kind == workflow.KindParallel {
 		v.fan.names = slices.Sorted(maps.Keys(v.node.bodies))
 		return nil

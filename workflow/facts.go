@@ -342,6 +342,7 @@ type Patch struct {
 	Vars    map[string]Value `json:"vars,omitempty"`
 	Outputs map[string]Value `json:"outputs,omitempty"`
 	Answers map[string]Value `json:"answers,omitempty"`
+	Reopen  VisitID          `json:"reopen,omitempty"` // a map or parallel whose failed branches run again
 }
 
 // Ended closes the run.
