@@ -91,7 +91,7 @@ func oneDocument(text string) (any, error) {
 	return doc, nil
 }
 
-// lookUp follows a path such as .nodes[0].kind; .# is the length, [k=v] the
+// lookUp follows a path such as .nodes[0].kind; .length is the length, [k=v] the
 // first element whose member k is v.
 func lookUp(v any, path string) (any, bool) {
 	for path != "" && path != "." {
@@ -110,7 +110,10 @@ func lookUp(v any, path string) (any, bool) {
 			end = len(path)
 		}
 		step, path = path[:end], path[end:]
-		if step == "#" {
+		if step == "" {
+			continue // as in .[0]
+		}
+		if step == "length" {
 			return length(v), true
 		}
 		m, _ := v.(map[string]any)
@@ -169,7 +172,7 @@ func TestLookUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		".a.b[0].n": "1.50", ".a.b[id=y].id": "y", ".a.b.#": "2", ".c": "null", ".a.b[1]": `{"id":"y"}`,
+		".a.b[0].n": "1.50", ".a.b[id=y].id": "y", ".a.b.length": "2", ".c": "null", ".a.b[1]": `{"id":"y"}`,
 	} {
 		if got, ok := lookUp(doc, path); !ok || show(got) != want {
 			t.Errorf("%s is %s, %v, want %s", path, show(got), ok, want)

@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"bytes"
+	"os"
 	"os/exec"
 	"strconv"
 	"sync"
@@ -127,11 +128,16 @@ func waitFor(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(err)
 		re := pattern(ts, args[1])
 		until(ts, func() bool { return theModel(ts).calls(re) >= want }, args)
+	case !neg && len(args) == 2 && args[0] == "-file":
+		until(ts, func() bool {
+			info, err := os.Stat(ts.MkAbs(args[1]))
+			return err == nil && info.Size() > 0
+		}, args)
 	case !neg && len(args) == 2:
 		p, re := proc(ts, args[0]), pattern(ts, args[1])
 		until(ts, func() bool { return re.MatchString(p.out.String() + p.err.String()) }, args)
 	default:
-		ts.Fatalf("usage: waitfor NAME PATTERN, or waitfor -calls PATTERN N")
+		ts.Fatalf("usage: waitfor NAME PATTERN, waitfor -file FILE, or waitfor -calls PATTERN N")
 	}
 }
 

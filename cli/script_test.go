@@ -47,6 +47,7 @@ func TestMain(m *testing.M) {
 //	send NAME INT|TERM|KILL    signal what was started
 //	finish NAME [CODE]         wait for it; any code when none is given
 //	waitfor NAME PATTERN       until its output matches
+//	waitfor -file FILE         until it is there and not empty
 //	waitfor -calls PATTERN N   until the model server has had so many requests
 //	fill FILE N                append N bytes to a file
 //	untouched                  the state directory holds nothing yet

@@ -286,7 +286,7 @@ func (r *run) failed(a *attempt, about ref, err error) error {
 		return r.record(about, &workflow.Retrying{Code: code, Message: err.Error(), After: after})
 	}
 	res := workflow.Settled{Status: workflow.VisitFailed, Error: &workflow.Failure{Code: code, Message: err.Error(), Node: a.cmd.Node}}
-	if slices.Contains(r.outcomes(a), "failed") {
+	if slices.Contains(r.e.outcomes(r.start, a.cmd), "failed") {
 		res.Outcome = "failed"
 	}
 	return r.record(about, &res)
@@ -301,18 +301,18 @@ func (r *run) succeeded(a *attempt, about ref, res workflow.Settled) error {
 			}
 		}
 	}
-	if all := r.outcomes(a); res.Status != workflow.VisitFailed && !slices.Contains(all, res.Outcome) && len(all) > 0 {
+	if all := r.e.outcomes(r.start, a.cmd); res.Status != workflow.VisitFailed && !slices.Contains(all, res.Outcome) && len(all) > 0 {
 		return r.failed(a, about, workflow.Errorf(workflow.CodeInvalidOutcome, "piece %s gave the outcome %q, which it does not declare", a.cmd.Kind, res.Outcome))
 	}
 	return r.record(about, &res)
 }
 
 // outcomes returns what the piece declares for its params.
-func (r *run) outcomes(a *attempt) []string {
-	p, ok := r.e.cfg.Pieces.Get(a.cmd.Kind)
+func (e *Engine) outcomes(start workflow.RunStarted, cmd workflow.StartVisit) []string {
+	p, ok := e.cfg.Pieces.Get(cmd.Kind)
 	if !ok {
 		return nil
 	}
-	t, _ := p.Describe(a.cmd.Params, piece.Env{Level: r.start.Level, Structural: true, Roles: r.start.Options.Roles})
+	t, _ := p.Describe(cmd.Params, piece.Env{Level: start.Level, Structural: true, Roles: start.Options.Roles})
 	return t.Outcomes
 }

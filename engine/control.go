@@ -63,7 +63,7 @@ func (e *Engine) Send(ctx context.Context, id workflow.RunID, c Control) error {
 		err = s.checkAnswer(c.Answer)
 	case c.Recover != nil:
 		m.Kind, data = store.ControlRecover, c.Recover
-		err = s.checkRecover(c.Recover)
+		err = e.checkRecover(s, c.Recover)
 		m.ID = fmt.Sprintf("recover:%s:%d", c.Recover.Visit, s.seq)
 	case c.Cancel != nil:
 		m.Kind, data = store.ControlCancel, c.Cancel
@@ -120,7 +120,7 @@ func (s *state) find(id string) (workflow.Question, bool) {
 func (s *state) checkAnswer(a *AnswerControl) error {
 	q, ok := s.find(a.Question)
 	switch {
-	case !ok && s.memory.Ended != nil:
+	case s.over(), !ok && s.memory.Ended != nil:
 		return workflow.Errorf(workflow.CodeQuestionClosed, "question %s is closed: run %s has ended: %s", a.Question, s.id, s.memory.Ended.Status)
 	case !ok:
 		return workflow.Errorf(workflow.CodeQuestionNotFound, "run %s has no question %s, or it is answered", s.id, a.Question).
@@ -180,26 +180,42 @@ func fit(q workflow.Question, a *AnswerControl) error {
 	return nil
 }
 
-func (s *state) checkRecover(c *RecoverControl) error {
+func (e *Engine) checkRecover(s *state, c *RecoverControl) error {
 	lost := s.gate.InState(admission.Lost)
+	var names []workflow.VisitID
+	for _, o := range lost {
+		names = append(names, o.Command.Visit)
+	}
 	if c.Visit != "" {
 		lost = slices.DeleteFunc(lost, func(o admission.Open) bool {
 			return o.Command.Visit != c.Visit && o.Command.Node != string(c.Visit)
 		})
 	}
-	switch len(lost) {
-	case 0:
+	switch {
+	case len(names) == 0:
 		return workflow.Errorf(workflow.CodeRecoveryNotFound, "run %s has no uncertain write to recover", s.id)
-	case 1:
+	case len(lost) == 0:
+		return workflow.Errorf(workflow.CodeRecoveryNotFound, "run %s has no uncertain write at %s", s.id, c.Visit).WithHint("there are %v", names)
+	case len(lost) == 1:
 		c.Visit = lost[0].Command.Visit
-		return nil
-	}
-	var names []workflow.VisitID
-	for _, o := range lost {
-		names = append(names, o.Command.Visit)
+		return e.checkOutcome(s, lost[0].Command, c)
 	}
 	return workflow.Errorf(workflow.CodeInvalidArguments, "run %s has several uncertain writes: %v", s.id, names).
 		WithHint("name one with --visit")
+}
+
+// checkOutcome refuses an outcome that the node cannot have.
+func (e *Engine) checkOutcome(s *state, cmd workflow.StartVisit, c *RecoverControl) error {
+	if c.Outcome == "" {
+		return nil
+	}
+	if c.How != workflow.RecoverDone {
+		return workflow.Errorf(workflow.CodeInvalidArguments, "an outcome goes with a write that is done, not with %s", c.How)
+	}
+	if all := e.outcomes(s.start, cmd); !slices.Contains(all, c.Outcome) {
+		return workflow.Errorf(workflow.CodeInvalidArguments, "%s of kind %s has no outcome %q", cmd.Visit, cmd.Kind, c.Outcome).WithHint("there are %q", all)
+	}
+	return nil
 }
 
 // drain turns the messages of the inbox into events.
@@ -293,7 +309,7 @@ func (r *run) takeRecover(c store.Control) error {
 		return nil
 	case workflow.RecoverDone:
 		out := p.Outcome
-		if all := r.outcomes(&attempt{cmd: o.Command}); out == "" && len(all) > 0 {
+		if all := r.e.outcomes(r.start, o.Command); out == "" && len(all) > 0 {
 			out = all[0]
 		}
 		return r.record(about, &workflow.Settled{
@@ -304,7 +320,7 @@ func (r *run) takeRecover(c store.Control) error {
 		Status: workflow.VisitFailed,
 		Error:  &workflow.Failure{Code: workflow.CodeRecoveredFailed, Message: "its write was in flight when the process died; " + c.By + " settled it as failed", Node: o.Command.Node},
 	}
-	if slices.Contains(r.outcomes(&attempt{cmd: o.Command}), "failed") {
+	if slices.Contains(r.e.outcomes(r.start, o.Command), "failed") {
 		res.Outcome = "failed"
 	}
 	return r.record(about, res)

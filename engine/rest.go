@@ -186,7 +186,7 @@ func (r *run) fillHead() {
 		h.Root = r.id
 	}
 	h.Questions = nil
-	for _, q := range r.openQuestions() {
+	for _, q := range r.asking() {
 		h.Questions = append(h.Questions, q.ID)
 	}
 	h.Totals = r.gate.Spent()

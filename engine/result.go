@@ -150,7 +150,7 @@ func (s *state) result(status workflow.Status) (Result, error) {
 	m := &s.memory
 	res := Result{
 		Run: s.id, Workflow: WorkflowName{s.start.Workflow.Name, s.start.Workflow.Digest},
-		Status: status, Exit: status.Exit(), Questions: s.openQuestions(), Dead: m.Dead, Warnings: m.Warnings,
+		Status: status, Exit: status.Exit(), Questions: s.asking(), Dead: m.Dead, Warnings: m.Warnings,
 		Usage:   Usage{Totals: s.gate.Spent(), Reserved: s.gate.Reserved(), Unknown: m.Lost, Budget: s.gate.Options().Budget},
 		Started: s.begun, Updated: s.last, ForkOf: m.ForkOf, Visits: s.gate.Transitions(),
 		Evidence: []json.RawMessage{}, Artifacts: []json.RawMessage{}, Next: []string{},
@@ -185,6 +185,18 @@ func (s *state) result(status workflow.Status) (Result, error) {
 	return res, nil
 }
 
+// over reports whether the run has ended for good.
+func (s *state) over() bool { return s.memory.Ended != nil && s.memory.Ended.Status.Terminal() }
+
+// asking returns the questions that an answer would move: none in a run that is
+// over.
+func (s *state) asking() []workflow.Question {
+	if s.over() {
+		return nil
+	}
+	return s.openQuestions()
+}
+
 func (s *state) outputs() (map[string]json.RawMessage, error) {
 	var all map[string]workflow.Value
 	if s.memory.Ended != nil {
@@ -204,7 +216,7 @@ func (s *state) outputs() (map[string]json.RawMessage, error) {
 }
 
 func (s *state) unsettled(res *Result) {
-	if s.memory.Ended != nil && s.memory.Ended.Status.Terminal() {
+	if s.over() {
 		return
 	}
 	entry := func(o admission.Open) Unsettled {
