@@ -153,3 +153,24 @@ func (t *Tenon) Fork(ctx context.Context, q engine.ForkRequest) (workflow.RunID,
 func (t *Tenon) Inspect(ctx context.Context, run workflow.RunID) (engine.Result, error) {
 	return t.engine.Inspect(ctx, run)
 }
+
+// Compare tells what another workflow would make of a run: which results it
+// keeps and where it would go on live. Nothing is recorded.
+func (t *Tenon) Compare(ctx context.Context, run workflow.RunID, w *Workflow) (engine.Edit, error) {
+	l, err := t.relaunch(ctx, run, w)
+	if err != nil {
+		return engine.Edit{}, err
+	}
+	return t.engine.Compare(ctx, run, l)
+}
+
+// Continue makes a run of an edited workflow that keeps the results of another
+// run as far as they hold. Resume goes on with it.
+func (t *Tenon) Continue(ctx context.Context, run workflow.RunID, w *Workflow, rerunWrites bool, by string) (workflow.RunID, error) {
+	l, err := t.relaunch(ctx, run, w)
+	if err != nil {
+		return "", err
+	}
+	l.By = by
+	return t.engine.Continue(ctx, run, l, rerunWrites)
+}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -81,12 +82,14 @@ func writeVersion(wf *tenon.Workflow) error {
 
 func (a *app) planCmd() *cobra.Command {
 	var in inputs
+	var against string
 	c := &cobra.Command{
 		Use:   "plan NAME|FILE",
 		Short: "Show what a run would do, without doing anything",
 		Args:  cobra.ExactArgs(1),
 	}
 	in.flags(c)
+	c.Flags().StringVar(&against, "against", "", "show what the workflow, as it is now, would keep of this run's results")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		return a.with(cmd.Context(), func(t *tenon.Tenon) error {
 			wf, err := t.Load(args[0])
@@ -94,6 +97,9 @@ func (a *app) planCmd() *cobra.Command {
 				return err
 			}
 			a.warnings(wf)
+			if against != "" {
+				return a.against(cmd.Context(), t, wf, against)
+			}
 			given, err := in.read(a, wf)
 			if err != nil {
 				return err
@@ -108,9 +114,26 @@ func (a *app) planCmd() *cobra.Command {
 			}
 			a.plan(wf, p)
 			return nil
-		}, inMemory)
+		}, func(c *tenon.Config) { c.Memory = against == "" })
 	}
 	return c
+}
+
+func (a *app) against(ctx context.Context, t *tenon.Tenon, wf *tenon.Workflow, run string) error {
+	id, err := a.find(ctx, t, argsOf(run), false)
+	if err != nil {
+		return err
+	}
+	ed, err := t.Compare(ctx, id, wf)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		a.document(ed)
+		return nil
+	}
+	edited(a.std.Out, ed)
+	return nil
 }
 
 func (a *app) plan(wf *tenon.Workflow, p tenon.Plan) {

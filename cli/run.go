@@ -286,6 +286,7 @@ func (a *app) resumeCmd() *cobra.Command {
 	var d drive
 	var last bool
 	var raise, invalidate string
+	var accept, rerunWrites bool
 	c := &cobra.Command{
 		Use:   "resume [RUN]",
 		Short: "Go on with a run: nothing that was settled is done again",
@@ -294,6 +295,8 @@ func (a *app) resumeCmd() *cobra.Command {
 	d.flags(c)
 	lastFlag(c, &last)
 	c.Flags().StringVar(&raise, "raise", "", "new caps: tokens=N,cost=USD,duration=D,transitions=N")
+	c.Flags().BoolVar(&accept, "accept-changes", false, "the workflow's file was edited: go on with it as it is now, in a new run that keeps the results that still hold")
+	c.Flags().BoolVar(&rerunWrites, "rerun-writes", false, "with --accept-changes: writes that happened may happen again")
 	c.Flags().StringVar(&invalidate, "invalidate", "", "go on in a fork from before the last visit of this node")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		caps, err := parseRaise(raise)
@@ -305,6 +308,11 @@ func (a *app) resumeCmd() *cobra.Command {
 			id, err := a.find(ctx, t, args, last)
 			if err != nil {
 				return engine.Result{}, err
+			}
+			if accept {
+				if id, err = a.accept(ctx, t, id, rerunWrites); err != nil {
+					return engine.Result{}, err
+				}
 			}
 			if invalidate != "" {
 				if id, err = t.Fork(ctx, engine.ForkRequest{Run: id, Node: invalidate}); err != nil {
@@ -321,6 +329,46 @@ func (a *app) resumeCmd() *cobra.Command {
 		})
 	}
 	return c
+}
+
+// accept shows what an edited workflow makes of a run, and makes the run that
+// goes on with it.
+func (a *app) accept(ctx context.Context, t *tenon.Tenon, id workflow.RunID, rerunWrites bool) (workflow.RunID, error) {
+	old, err := t.Pinned(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	wf, err := t.Load(old.File)
+	if err != nil {
+		return "", err
+	}
+	if wf.Digest == old.Digest {
+		fmt.Fprintln(a.std.Err, "the workflow has not changed")
+		return id, nil
+	}
+	ed, err := t.Compare(ctx, id, wf)
+	if err != nil {
+		return "", err
+	}
+	edited(a.std.Err, ed)
+	next, err := t.Continue(ctx, id, wf, rerunWrites, a.who())
+	if err == nil {
+		fmt.Fprintf(a.std.Err, "run %s goes on from run %s\n", next, id)
+	}
+	return next, err
+}
+
+// edited tells what is replayed and what runs live.
+func edited(w io.Writer, ed engine.Edit) {
+	for _, v := range ed.Reused {
+		fmt.Fprintf(w, "  kept  %s\n", v)
+	}
+	for _, v := range ed.Live {
+		fmt.Fprintf(w, "  live  %s\n", v)
+	}
+	for _, v := range ed.Writes {
+		fmt.Fprintf(w, "  again %s: a write that has happened\n", v)
+	}
 }
 
 func (a *app) forkCmd() *cobra.Command {

@@ -236,3 +236,43 @@ func TestForkRetriesFailedBranches(t *testing.T) {
 		t.Errorf("calls %v", r.w.did)
 	}
 }
+
+// An edited workflow keeps the results before the first change of each body.
+func TestContinueWithAnEditedWorkflow(t *testing.T) {
+	t.Parallel()
+	doc := func(b, effect string) string {
+		return def2("a", step("a", `,"model":"A"`, "pick")+`,"pick":{"kind":"condition","params":{"expr":"true"},"ends":{"true":"b","false":"bad"}},`+
+			step("b", `,"model":"`+b+`"`+effect, "q")+`,"q":{"kind":"question","params":{"text":"?"},"ends":{"next":"done"}},`+ends)
+	}
+	r := newRig(t)
+	res := r.run(doc("B", ""))
+	wantStatus(t, res, workflow.StatusWaiting)
+	edit, err := r.engine.Compare(t.Context(), res.Run, launch(t, doc("B2", "")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(edit.Reused) != 1 || edit.Reused[0] != "a#1" || len(edit.Live) != 1 || edit.Live[0] != "b#1" || len(edit.Writes) != 0 {
+		t.Fatalf("edit %+v", edit)
+	}
+	id, err := r.engine.Continue(t.Context(), res.Run, launch(t, doc("B2", "")), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res = r.drive(id)
+	wantStatus(t, res, workflow.StatusWaiting)
+	r.answer(res.Questions[0], "ok")
+	wantStatus(t, r.drive(id), workflow.StatusSucceeded)
+	if r.w.count("call:A") != 1 || r.w.count("call:B2") != 1 {
+		t.Errorf("did %v", r.w.did)
+	}
+
+	r = newRig(t)
+	res = r.run(doc("B", `,"effect":"write"`))
+	if _, err = r.engine.Continue(t.Context(), res.Run, launch(t, doc("B2", `,"effect":"write"`)), false); err == nil {
+		t.Fatal("a write that happened would happen again, and nobody was asked")
+	}
+	wantCode(t, err, workflow.CodeResumeIncompatible)
+	if _, err = r.engine.Continue(t.Context(), res.Run, launch(t, doc("B2", `,"effect":"write"`)), true); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -148,6 +148,7 @@ func (r *run) verdict(v admission.Verdict) error {
 		r.dirty = true
 		return r.record(about, v.Refused)
 	}
+	v.Admitted.Params = selfParams(v.Command)
 	if !v.Command.Self {
 		v.Admitted.Params = workflow.Digest(canon.Sum(v.Command.Params))
 		r.starts = append(r.starts, v)
