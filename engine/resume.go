@@ -88,10 +88,14 @@ func (e *Engine) restore(s *state, snap store.Snapshot) error {
 }
 
 // snapshot returns the state after the pending events when it is worth storing:
-// the log since the last snapshot is long and at least twice its size.
+// the log since the last snapshot is long and at least twice its size. In the
+// middle of a cycle, with wishes that are not carried out, there is none.
 func (r *run) snapshot() (*store.Snapshot, error) {
-	if r.seq-r.snapped < int64(r.e.cfg.Snapshot) || r.sink.bytes < 2*r.snapSize || len(r.wishes) > 0 {
+	if r.seq-r.snapped < int64(r.e.cfg.Snapshot) || r.sink.bytes < 2*r.snapSize {
 		return nil, nil
+	}
+	if err := r.decide(); err != nil || len(r.wishes) > 0 {
+		return nil, err
 	}
 	prog, err := r.prog.Snapshot()
 	if errors.Is(err, workflow.ErrNoSnapshot) {
