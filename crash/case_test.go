@@ -130,17 +130,6 @@ func (s *scene) calls() map[string]int {
 	return out
 }
 
-// env is that of every child: nothing of the user's.
-func (s *scene) env(more ...string) []string {
-	var out []string
-	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "TENON_") {
-			out = append(out, v)
-		}
-	}
-	return append(append(out, "XDG_CONFIG_HOME="+s.dir+"/none", "USER=tester"), more...)
-}
-
 // child is a process that carries out an order.
 type child struct {
 	cmd    *exec.Cmd
@@ -158,7 +147,7 @@ func (s *scene) start(o order) *child {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	c.cancel = cancel
 	c.cmd = exec.CommandContext(ctx, os.Args[0])
-	c.cmd.Env = s.env(orderEnv + "=" + string(raw))
+	c.cmd.Env = append(os.Environ(), orderEnv+"="+string(raw))
 	c.cmd.Stdout, c.cmd.Stderr = &c.out, &c.err
 	must(s.t, c.cmd.Start())
 	return c

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -33,7 +34,18 @@ func TestMain(m *testing.M) {
 	case os.Getenv(cliEnv) != "":
 		os.Exit(race(os.Args[1:]))
 	}
+	alone()
 	os.Exit(m.Run())
+}
+
+// alone hides the configuration of whoever runs the tests, here and in children.
+func alone() {
+	for _, v := range os.Environ() {
+		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "TENON_") {
+			_ = os.Unsetenv(name)
+		}
+	}
+	_ = os.Setenv("XDG_CONFIG_HOME", "/nonexistent")
 }
 
 // order is what a child process does with a run.

@@ -41,7 +41,7 @@ func (s *scene) ready(args ...string) *rival {
 	s.t.Helper()
 	r := &rival{ended: make(chan struct{})}
 	r.cmd = exec.CommandContext(s.t.Context(), os.Args[0], append(s.flags(), args...)...)
-	r.cmd.Env = s.env(cliEnv + "=1")
+	r.cmd.Env = append(os.Environ(), cliEnv+"=1")
 	r.cmd.Stderr = &r.err
 	out, err := r.cmd.StdoutPipe()
 	must(s.t, err)
