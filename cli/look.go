@@ -278,11 +278,11 @@ func (a *app) logsCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			l := &lines{out: a.std.Out, began: map[string]time.Time{}}
+			l := newLines(a.std.Out)
 			var all []workflow.WireEvent
 			print := func(e workflow.Event) error {
 				after = e.Seq
-				took := l.took(e)
+				past := l.fold(id, e)
 				switch {
 				case node != "" && e.Node != node && e.ID != node:
 				case a.json:
@@ -290,7 +290,7 @@ func (a *app) logsCmd() *cobra.Command {
 				case a.jsonl:
 					a.line(workflow.Wire(id, e))
 				default:
-					if s := logLine(id, e, took); s != "" {
+					if s := logLine(id, e, past); s != "" {
 						fmt.Fprintf(a.std.Out, "%6d %s %s\n", e.Seq, e.At.Std().Local().Format("15:04:05.000"), s)
 					}
 				}
@@ -309,8 +309,8 @@ func (a *app) logsCmd() *cobra.Command {
 }
 
 // logLine tells every event, also those that progress leaves out.
-func logLine(run workflow.RunID, e workflow.Event, took time.Duration) string {
-	if s := say(run, e, took); s != "" {
+func logLine(run workflow.RunID, e workflow.Event, v past) string {
+	if s := say(run, e, v); s != "" {
 		return s
 	}
 	switch p := e.Payload.(type) {
@@ -318,7 +318,10 @@ func logLine(run workflow.RunID, e workflow.Event, took time.Duration) string {
 		if p.Continued {
 			return "> " + e.ID + " goes on after the answer"
 		}
-		return "> " + e.ID + " " + p.Kind
+		return "> " + e.ID + " starts (" + p.Kind + ")"
+	case *workflow.Settled:
+		v.routes = false
+		return settledLine(p, v)
 	case *workflow.InvocationReserved:
 		return fmt.Sprintf("  %s call %d to %s/%s, at most %d tokens", e.ID, e.Invocation, p.Provider, p.Model, p.Tokens)
 	case *workflow.InvocationSettled:

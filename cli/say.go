@@ -31,7 +31,7 @@ func (a *app) say(ctx context.Context, t *tenon.Tenon, w *watcher, at, top workf
 	if c.Answer != nil && len(res.Questions) > 1 {
 		return t.Resume(ctx, top, a.who()) // takes the answer up, and rests again at the others
 	}
-	w.resume(top)
+	w.resume(ctx, top)
 	res, err = t.Resume(ctx, top, a.who())
 	var held *store.Held
 	if errors.As(err, &held) {

@@ -1,20 +1,28 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"os"
+	"runtime"
+	"strings"
 	"sync"
-	"time"
+
+	"golang.org/x/term"
 
 	"github.com/tenonrun/tenon"
+	"github.com/tenonrun/tenon/cli/live"
 	"github.com/tenonrun/tenon/engine"
 	"github.com/tenonrun/tenon/workflow"
+	"github.com/tenonrun/tenon/workflow/load"
 )
 
 // watcher shows what a driven run does: JSON lines on standard output, or
 // progress for people on standard error.
 type watcher struct {
 	a     *app
+	t     *tenon.Tenon // nil until the project is open
 	mu    sync.Mutex
 	begun bool
 	view  view
@@ -22,24 +30,66 @@ type watcher struct {
 
 // view is progress for people.
 type view interface {
+	know(name string, def *workflow.Definition)
 	event(run workflow.RunID, e workflow.Event)
 	progress(n engine.Notice)
 	stop()
 }
 
 func (a *app) watch() *watcher {
-	w := &watcher{a: a, view: silent{}}
+	w := &watcher{a: a}
 	switch {
 	case a.quiet || a.jsonl:
+		w.view = silent{}
+	case a.drawable():
+		w.view = a.draw()
 	default:
-		w.view = &lines{out: a.std.Err, began: map[string]time.Time{}}
+		w.view = newLines(a.std.Err)
 	}
 	return w
 }
 
-func (w *watcher) begin(*tenon.Workflow) {}
+// begin tells the view what is going to run.
+func (w *watcher) begin(wf *tenon.Workflow) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.know(wf)
+}
 
-func (w *watcher) resume(workflow.RunID) {}
+func (w *watcher) know(wf *tenon.Workflow) {
+	w.view.know(wf.Name, wf.Definition)
+	for _, child := range wf.Children {
+		w.know(child)
+	}
+}
+
+// resume shows what was there before the run goes on. The run goes on without
+// it when it cannot be read; the engine tells why.
+func (w *watcher) resume(ctx context.Context, run workflow.RunID) {
+	if _, ok := w.view.(*tree); !ok || w.t == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.recall(ctx, run)
+}
+
+func (w *watcher) recall(ctx context.Context, run workflow.RunID) {
+	_ = w.t.Store.Events(ctx, run, 0, func(e workflow.Event) error {
+		switch p := e.Payload.(type) {
+		case *workflow.RunStarted:
+			if doc, err := w.t.Store.Blob(ctx, p.Workflow.Digest); err == nil {
+				if def, err := load.Decode(doc); err == nil {
+					w.view.know(p.Workflow.Name, def)
+				}
+			}
+		case *workflow.ChildStarted:
+			defer w.recall(ctx, p.Run)
+		}
+		w.view.event(run, e)
+		return nil
+	})
+}
 
 func (w *watcher) stop() {
 	w.mu.Lock()
@@ -79,115 +129,96 @@ func (w *watcher) jsonl(n engine.Notice) {
 
 type silent struct{}
 
+func (silent) know(string, *workflow.Definition)    {}
 func (silent) event(workflow.RunID, workflow.Event) {}
 func (silent) progress(engine.Notice)               {}
 func (silent) stop()                                {}
 
-// lines is progress without a terminal: a line for each thing that happens.
-type lines struct {
-	out   io.Writer
-	began map[string]time.Time
+// drawable reports whether standard error can show a tree that changes: a
+// terminal that can move its cursor, with a person before it.
+func (a *app) drawable() bool {
+	ci := a.std.Getenv("CI")
+	kind := a.std.Getenv("TERM")
+	return a.std.Terminal && (ci == "" || ci == "0" || ci == "false") && kind != "" && kind != "dumb"
 }
 
-func (l *lines) stop() {}
+// tree is progress on a terminal. While it is there, standard error goes above
+// it.
+type tree struct {
+	*live.View
+	a   *app
+	err io.Writer
+}
 
-func (l *lines) progress(n engine.Notice) {
-	if n.Progress.Kind == "waiting" {
-		fmt.Fprintf(l.out, "  %s waits: %s\n", n.Node, n.Progress.Text)
+func (a *app) draw() *tree {
+	t := &tree{a: a, err: a.std.Err}
+	t.View = live.Open(live.Config{
+		Out: a.std.Err, Size: terminalSize(a.std.Err), Color: a.std.Getenv("NO_COLOR") == "", ASCII: !speaksUTF8(a.std.Getenv),
+		Reflow: reflows(a.std.Getenv), Reply: a.reply,
+		Recover: func(run workflow.RunID, visit workflow.VisitID) []string { return []string{a.recovery(run, visit)} },
+	})
+	a.std.Err = t.View
+	return t
+}
+
+func (t *tree) know(name string, def *workflow.Definition) { t.Know(name, def) }
+func (t *tree) event(run workflow.RunID, e workflow.Event) { t.Event(run, e) }
+func (t *tree) progress(n engine.Notice)                   { t.Progress(n.Run, n.Visit, *n.Progress) }
+
+func (t *tree) stop() {
+	t.a.std.Err = t.err
+	_ = t.Close() // a terminal that is gone changes nothing about the run
+}
+
+// terminalSize returns what asks the terminal for its columns and rows.
+func terminalSize(w io.Writer) func() (int, int) {
+	f, ok := w.(*os.File)
+	if !ok {
+		return nil
+	}
+	return func() (int, int) {
+		cols, rows, err := term.GetSize(int(f.Fd()))
+		if err != nil {
+			return 0, 0
+		}
+		return cols, rows
 	}
 }
 
-func (l *lines) event(run workflow.RunID, e workflow.Event) {
-	if s := say(run, e, l.took(e)); s != "" {
-		fmt.Fprintln(l.out, s)
-	}
-}
-
-func (l *lines) took(e workflow.Event) time.Duration {
-	switch e.Payload.(type) {
-	case *workflow.Admitted:
-		l.began[e.ID] = e.At.Std()
-	case *workflow.Settled, *workflow.Lost, *workflow.Retrying:
-		if at, ok := l.began[e.ID]; ok {
-			delete(l.began, e.ID)
-			return e.At.Std().Sub(at)
+// speaksUTF8 reports whether the locale is one of UTF-8.
+func speaksUTF8(getenv func(string) string) bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if v := strings.ToLower(getenv(name)); v != "" {
+			return strings.Contains(v, "utf-8") || strings.Contains(v, "utf8")
 		}
 	}
-	return 0
+	return runtime.GOOS == "darwin"
 }
 
-// say tells an event in one line; "" when it is not worth one.
-func say(run workflow.RunID, e workflow.Event, took time.Duration) string {
-	place := e.ID
-	switch p := e.Payload.(type) {
-	case *workflow.RunStarted:
-		return fmt.Sprintf("run %s of %s", run, p.Workflow.Name)
-	case *workflow.Resumed:
-		return fmt.Sprintf("run %s goes on", run)
-	case *workflow.Admitted:
-		if p.Self || p.Continued {
-			return ""
-		}
-		return fmt.Sprintf("> %s %s%s", place, p.Kind, attempt(e.Attempt))
-	case *workflow.Settled:
-		return settledLine(place, p, took)
-	case *workflow.Retrying:
-		return fmt.Sprintf("~ %s failed and is tried again at %s: %s (%s)", place, clock(p.After), p.Message, p.Code)
-	case *workflow.Lost:
-		return fmt.Sprintf("! %s stopped without a result: %s (%s)", place, p.Message, p.Code)
-	case *workflow.Refused:
-		return fmt.Sprintf("! %s was not started: %s (%s)", place, p.Message, p.Code)
-	case *workflow.QuestionOpened:
-		return fmt.Sprintf("? %s asks (%s): %s", place, p.Question.ID, p.Question.Text)
-	case *workflow.QuestionAnswered:
-		return answerLine(place, p)
-	case *workflow.InvocationSettled:
-		if p.RetryAt != 0 {
-			return fmt.Sprintf("~ %s call %d: %s; again at %s", place, e.Invocation, p.Message, clock(p.RetryAt))
-		}
-	case *workflow.BreakerOpened:
-		return fmt.Sprintf("! provider %s takes no more calls: %s (%s)", p.Provider, p.Message, p.Code)
-	case *workflow.TimerStarted:
-		return fmt.Sprintf("  %s waits until %s", place, p.Until.Std().Local().Format("2006-01-02 15:04:05"))
-	case *workflow.ChildStarted:
-		return fmt.Sprintf("  %s started run %s", place, p.Run)
-	case *workflow.Progress:
-		return fmt.Sprintf("  %s %s: %s", place, p.Kind, p.Message)
-	case *workflow.Ended:
-		return ""
-	}
-	return ""
-}
-
-func settledLine(place string, p *workflow.Settled, took time.Duration) string {
-	mark, after := "+", ""
-	if p.Status != "" && p.Status != workflow.VisitSucceeded {
-		mark = "x"
-	}
-	if took >= 10*time.Millisecond {
-		after = " in " + took.Round(time.Millisecond).String()
-	}
-	if p.Error != nil {
-		return fmt.Sprintf("%s %s %s%s: %s (%s)", mark, place, p.Outcome, after, p.Error.Message, p.Error.Code)
-	}
-	return fmt.Sprintf("%s %s %s%s", mark, place, p.Outcome, after)
-}
-
-func answerLine(place string, p *workflow.QuestionAnswered) string {
+// reflows reports whether the terminal wraps old lines again when it gets
+// narrower: all that are not known for cutting them off.
+func reflows(getenv func(string) string) bool {
+	kind := getenv("TERM")
 	switch {
-	case p.Answer.Expired:
-		return fmt.Sprintf("  %s: question %s expired", place, p.Question)
-	case p.Answer.Denied:
-		return fmt.Sprintf("  %s: %s denied by %s", place, p.Question, p.Answer.By)
+	case getenv("XTERM_VERSION") != "" || kind == "linux" || strings.HasPrefix(kind, "st-"):
+		return false
 	}
-	return fmt.Sprintf("  %s: %s answered by %s", place, p.Question, p.Answer.By)
+	return getenv("TMUX") != "" || !strings.HasPrefix(kind, "screen")
 }
 
-func attempt(n int) string {
-	if n > 1 {
-		return fmt.Sprintf(" (attempt %d)", n)
+// reply is what to type to answer a question.
+func (a *app) reply(q workflow.Question) []string {
+	tenon := a.self() + a.flagsOf() + " "
+	switch {
+	case q.Kind == workflow.AskQuestion && len(q.Options) > 0:
+		return []string{tenon + "answer " + q.ID + " " + strings.Join(q.Options, "|")}
+	case q.Kind == workflow.AskQuestion:
+		return []string{tenon + "answer " + q.ID + " VALUE"}
 	}
-	return ""
+	return []string{tenon + "approve " + q.ID, tenon + "deny " + q.ID + " --reason WHY"}
 }
 
-func clock(t workflow.Time) string { return t.Std().Local().Format("15:04:05") }
+// recovery is what to type to settle an uncertain write.
+func (a *app) recovery(run workflow.RunID, visit workflow.VisitID) string {
+	return fmt.Sprintf("%s%s recover %s --visit '%s' --rerun|--done|--fail", a.self(), a.flagsOf(), run, visit)
+}

@@ -1,0 +1,236 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/tenonrun/tenon/engine"
+	"github.com/tenonrun/tenon/workflow"
+)
+
+// lines is progress without a terminal: a line for each thing that happens. The
+// first sign tells what: > starts, + is done, x failed, ~ waits for a time, ? waits
+// for a person, ! is held or stopped.
+type lines struct {
+	out  io.Writer
+	root workflow.RunID
+	open map[place]*past
+}
+
+// place is a visit of a run.
+type place struct {
+	run   workflow.RunID
+	visit string
+}
+
+// past is what lines know of a visit that goes on.
+type past struct {
+	name   string // the visit, with its run when that is a child
+	routes bool   // it only routes: its success is not worth a line
+	began  time.Time
+	took   time.Duration // set at its end
+	model  string
+	spent  workflow.Totals
+}
+
+func newLines(out io.Writer) *lines { return &lines{out: out, open: map[place]*past{}} }
+
+func (l *lines) know(string, *workflow.Definition) {}
+
+func (l *lines) stop() {}
+
+func (l *lines) progress(engine.Notice) {} // what lasts is an event too
+
+func (l *lines) event(run workflow.RunID, e workflow.Event) {
+	if s := say(run, e, l.fold(run, e)); s != "" {
+		fmt.Fprintln(l.out, s)
+	}
+}
+
+// fold returns what is known of the event's visit.
+func (l *lines) fold(run workflow.RunID, e workflow.Event) past {
+	if l.root == "" {
+		l.root = run
+	}
+	at := place{run, e.ID}
+	v := l.open[at]
+	if v == nil {
+		v = &past{name: e.ID}
+		if run != l.root {
+			v.name = string(run) + " " + e.ID
+		}
+		l.open[at] = v
+	}
+	switch p := e.Payload.(type) {
+	case *workflow.Admitted:
+		v.began = e.At.Std()
+		switch p.Kind {
+		case workflow.KindCondition, workflow.KindAssign, workflow.KindJoin, workflow.KindEnd:
+			v.routes = p.Self
+		}
+	case *workflow.InvocationReserved:
+		v.model = first(p.Model, v.model)
+	case *workflow.InvocationSettled:
+		v.model = first(p.Model, v.model)
+		v.spent.Add(p.Usage)
+	case *workflow.Settled, *workflow.Lost, *workflow.Retrying:
+		if !v.began.IsZero() {
+			v.took = e.At.Std().Sub(v.began)
+		}
+		if _, again := p.(*workflow.Settled); again {
+			delete(l.open, at)
+		}
+	}
+	return *v
+}
+
+// say tells an event in one line; "" when it is not worth one.
+func say(run workflow.RunID, e workflow.Event, v past) string {
+	switch p := e.Payload.(type) {
+	case *workflow.RunStarted:
+		return fmt.Sprintf("run %s of %s", run, p.Workflow.Name)
+	case *workflow.Resumed:
+		return fmt.Sprintf("run %s goes on", run)
+	case *workflow.Admitted:
+		if v.routes || p.Continued {
+			return ""
+		}
+		return fmt.Sprintf("> %s starts (%s%s)", v.name, p.Kind, attempt(e.Attempt))
+	case *workflow.Settled:
+		return settledLine(p, v)
+	case *workflow.Retrying:
+		return fmt.Sprintf("~ %s failed%s, attempt %d %s: %s", v.name, in(v.took), e.Attempt+1, at(p.After), coded(p.Message, p.Code))
+	case *workflow.Lost:
+		return lostLine(p, v)
+	case *workflow.Refused:
+		return fmt.Sprintf("! %s is held: %s", v.name, coded(p.Message, p.Code))
+	case *workflow.QuestionOpened:
+		return questionLine(p.Question, v)
+	case *workflow.QuestionAnswered:
+		return answerLine(p, v)
+	case *workflow.InvocationSettled:
+		if p.RetryAt != 0 {
+			return fmt.Sprintf("~ %s model call %d failed, again %s: %s", v.name, e.Invocation, at(p.RetryAt), coded(p.Message, p.Code))
+		}
+	case *workflow.BreakerOpened:
+		until := ""
+		if p.Until != 0 {
+			until = " until " + stamp(p.Until)
+		}
+		return fmt.Sprintf("! provider %s takes no more calls%s: %s", p.Provider, until, coded(p.Message, p.Code))
+	case *workflow.TimerStarted:
+		return fmt.Sprintf("~ %s waits until %s", v.name, stamp(p.Until))
+	case *workflow.ChildStarted:
+		return fmt.Sprintf("> %s starts run %s", v.name, p.Run)
+	case *workflow.Paused:
+		return fmt.Sprintf("! run %s is paused by %s", run, p.By)
+	case *workflow.CancelRequested:
+		return fmt.Sprintf("! run %s is being cancelled by %s", run, p.By)
+	case *workflow.Progress:
+		return strings.TrimSpace(fmt.Sprintf("  %s %s: %s", v.name, p.Kind, p.Message))
+	}
+	return ""
+}
+
+func settledLine(p *workflow.Settled, v past) string {
+	if p.Status != "" && p.Status != workflow.VisitSucceeded {
+		why := ""
+		switch {
+		case p.Error != nil:
+			why = ": " + coded(p.Error.Message, p.Error.Code)
+		case p.Outcome != "":
+			why = ": " + p.Outcome
+		}
+		return "x " + v.name + " failed" + in(v.took) + cost(v) + why
+	}
+	if v.routes {
+		return ""
+	}
+	s := "+ " + v.name + " done" + in(v.took) + cost(v)
+	if p.Outcome != "" && p.Outcome != "next" {
+		s += " -> " + p.Outcome
+	}
+	return s
+}
+
+func lostLine(p *workflow.Lost, v past) string {
+	switch {
+	case p.Uncertain:
+		return fmt.Sprintf("? %s stopped and may have written; it waits for recover: %s", v.name, coded(p.Message, p.Code))
+	case p.Until != 0:
+		return fmt.Sprintf("! %s is held until %s: %s", v.name, stamp(p.Until), coded(p.Message, p.Code))
+	}
+	return fmt.Sprintf("! %s stopped: %s", v.name, coded(p.Message, p.Code))
+}
+
+func questionLine(q workflow.Question, v past) string {
+	does := "asks"
+	switch q.Kind {
+	case workflow.AskApproval:
+		does = "waits for approval"
+	case workflow.AskGate:
+		does = "waits at a gate"
+	}
+	s := fmt.Sprintf("? %s %s (%s)", v.name, does, q.ID)
+	if q.Deadline != 0 {
+		s += ", expires at " + stamp(q.Deadline)
+	}
+	return s + ": " + indent(q.Text)
+}
+
+func answerLine(p *workflow.QuestionAnswered, v past) string {
+	switch {
+	case p.Answer.Expired:
+		return fmt.Sprintf("> %s goes on: question %s expired", v.name, p.Question)
+	case p.Answer.Denied:
+		return fmt.Sprintf("> %s goes on: %s denied by %s", v.name, p.Question, p.Answer.By)
+	}
+	return fmt.Sprintf("> %s goes on: %s answered by %s", v.name, p.Question, p.Answer.By)
+}
+
+// cost tells the model and the tokens of a visit; unknown is "?".
+func cost(v past) string {
+	if v.spent.Calls == 0 {
+		return ""
+	}
+	s := fmt.Sprintf(", %d tokens", v.spent.Input+v.spent.Output)
+	if v.spent.UnknownTokens > 0 {
+		s = fmt.Sprintf(", %d+? tokens", v.spent.Input+v.spent.Output)
+	}
+	if v.model != "" {
+		s = ", " + v.model + s
+	}
+	return s
+}
+
+func coded(message string, code workflow.Code) string {
+	message = indent(message)
+	switch {
+	case message == "":
+		return string(code)
+	case code == "":
+		return message
+	}
+	return message + " (" + string(code) + ")"
+}
+
+func in(took time.Duration) string {
+	if took < 10*time.Millisecond {
+		return ""
+	}
+	return " in " + took.Round(time.Millisecond).String()
+}
+
+func attempt(n int) string {
+	if n > 1 {
+		return fmt.Sprintf(", attempt %d", n)
+	}
+	return ""
+}
+
+// at is a time of today.
+func at(t workflow.Time) string { return "at " + t.Std().Local().Format("15:04:05") }
+
+func stamp(t workflow.Time) string { return t.Std().Local().Format("2006-01-02 15:04:05") }
