@@ -68,7 +68,8 @@ func (p *Project) readTrust() (trusts, error) {
 		return t, nil
 	}
 	if err != nil {
-		return t, fmt.Errorf("reading trust: %w", err)
+		return t, workflow.Errorf(workflow.CodeStoreUnavailable, "reading trust: %w", err).
+			WithHint("make the state directory readable and writable for this user, or choose another with --state DIR or TENON_STATE")
 	}
 	if err := json.Unmarshal(raw, &t); err != nil {
 		return t, fmt.Errorf("reading trust in %s: %w", filepath.Join(p.Home, trustFile), err)
