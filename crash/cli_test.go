@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/tenonrun/tenon/cli"
-	"github.com/tenonrun/tenon/engine"
+	"github.com/tenonrun/tenon/history"
 )
 
 // cli runs the command line in this process, and returns what it printed:
@@ -30,9 +30,9 @@ func printed(out string) (stdout, stderr string) {
 }
 
 // result reads the document of --json.
-func result(t *testing.T, out string) engine.Result {
+func result(t *testing.T, out string) history.Result {
 	t.Helper()
-	var res engine.Result
+	var res history.Result
 	stdout, stderr := printed(out)
 	if err := json.Unmarshal([]byte(stdout), &res); err != nil {
 		t.Fatalf("no result in %s%s (%v)", stdout, stderr, err)

@@ -18,6 +18,7 @@ import (
 	"github.com/tenonrun/tenon"
 	"github.com/tenonrun/tenon/cli"
 	"github.com/tenonrun/tenon/engine"
+	"github.com/tenonrun/tenon/history"
 	"github.com/tenonrun/tenon/workflow"
 )
 
@@ -60,7 +61,7 @@ type order struct {
 
 // report is what a child process says that was not killed.
 type report struct {
-	Result engine.Result
+	Result history.Result
 	Steps  []string
 	Code   workflow.Code
 	Err    string
@@ -98,7 +99,7 @@ func obey(text string) int {
 	return 0
 }
 
-func (o order) carryOut(ctx context.Context, probe func(string)) (res engine.Result, err error) {
+func (o order) carryOut(ctx context.Context, probe func(string)) (res history.Result, err error) {
 	t, err := tenon.Open(ctx, tenon.Config{
 		Dir: o.Dir, State: o.State, Flags: map[string]string{"providers.model.baseURL": o.Server + "/v1"}, Probe: probe,
 	})
