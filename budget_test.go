@@ -10,13 +10,21 @@ import (
 	"testing"
 )
 
-// Hard budgets of the house. The soft ones are half to two thirds of them.
+// Hard budgets of the house. The soft ones, 40 and 400, are what to aim at.
 const (
 	maxFunction  = 60   // lines from func to its closing brace
 	maxFile      = 600  // lines
-	maxRoom      = 3000 // lines of a package without its tests
+	maxRoom      = 2600 // lines of a package without its tests
 	maxInterface = 9    // methods written out in an interface
 )
+
+// larger are rooms over their budget, with the reason; none may pass maxLarger.
+var larger = map[string]string{
+	"cli":          "one file a command, and nothing that another room needs",
+	"store/sqlite": "the tables, the writer, and what checks and salvages them, which no other room may see",
+}
+
+const maxLarger = 3500
 
 // TestBudgets keeps functions, files, rooms and doors small. Tests are not
 // counted: their tables may be long.
@@ -49,7 +57,7 @@ func TestBudgets(t *testing.T) {
 		t.Fatal(err)
 	}
 	for dir, lines := range rooms {
-		if lines > maxRoom {
+		if lines > maxLarger || lines > maxRoom && larger[dir] == "" {
 			t.Errorf("room %s has %d lines without tests; the budget is %d", dir, lines, maxRoom)
 		}
 	}

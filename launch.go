@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tenonrun/tenon/engine"
+	"github.com/tenonrun/tenon/history"
 	"github.com/tenonrun/tenon/internal/canon"
 	"github.com/tenonrun/tenon/piece"
 	"github.com/tenonrun/tenon/workflow"
@@ -93,17 +94,17 @@ func (t *Tenon) env() piece.Env {
 
 // Run starts a run and drives it until it ends or rests. Everything that can be
 // known to be wrong is an error before the run exists.
-func (t *Tenon) Run(ctx context.Context, q Request) (engine.Result, error) {
+func (t *Tenon) Run(ctx context.Context, q Request) (history.Result, error) {
 	if q.Workflow == nil {
-		return engine.Result{}, workflow.Errorf(workflow.CodeInvalidArguments, "starting a run: no workflow is given")
+		return history.Result{}, workflow.Errorf(workflow.CodeInvalidArguments, "starting a run: no workflow is given")
 	}
 	inputs, err := json.Marshal(q.Inputs)
 	if err != nil {
-		return engine.Result{}, fmt.Errorf("encoding inputs: %w", err)
+		return history.Result{}, fmt.Errorf("encoding inputs: %w", err)
 	}
 	l, err := t.launch(q, inputs)
 	if err != nil {
-		return engine.Result{}, err
+		return history.Result{}, err
 	}
 	l.ID, l.By = q.ID, q.By
 	return t.engine.Start(ctx, l)

@@ -20,6 +20,7 @@ import (
 	"github.com/tenonrun/tenon/engine"
 	"github.com/tenonrun/tenon/executor"
 	"github.com/tenonrun/tenon/graph"
+	"github.com/tenonrun/tenon/history"
 	"github.com/tenonrun/tenon/internal/text"
 	"github.com/tenonrun/tenon/piece"
 	"github.com/tenonrun/tenon/project"
@@ -133,7 +134,7 @@ func (t *Tenon) Close() error {
 
 // Resume goes on with a run until it ends or rests, and returns it as it then
 // stands. by names the person or program that asked.
-func (t *Tenon) Resume(ctx context.Context, run workflow.RunID, by string) (engine.Result, error) {
+func (t *Tenon) Resume(ctx context.Context, run workflow.RunID, by string) (history.Result, error) {
 	return t.engine.Drive(ctx, run, by)
 }
 
@@ -150,7 +151,7 @@ func (t *Tenon) Fork(ctx context.Context, q engine.ForkRequest) (workflow.RunID,
 }
 
 // Inspect returns a run as it stands.
-func (t *Tenon) Inspect(ctx context.Context, run workflow.RunID) (engine.Result, error) {
+func (t *Tenon) Inspect(ctx context.Context, run workflow.RunID) (history.Result, error) {
 	return t.engine.Inspect(ctx, run)
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tenonrun/tenon"
-	"github.com/tenonrun/tenon/engine"
+	"github.com/tenonrun/tenon/history"
 	"github.com/tenonrun/tenon/project"
 	"github.com/tenonrun/tenon/workflow"
 )
@@ -50,10 +50,10 @@ git. It ends waiting for your approval and says what to type next.`,
 		}
 		a.dir = root
 		fmt.Fprintf(a.std.Err, "made a repository with a failing test in %s\n", root)
-		err = a.driving(cmd.Context(), d, func(t *tenon.Tenon, w *watcher) (engine.Result, error) {
+		err = a.driving(cmd.Context(), d, func(t *tenon.Tenon, w *watcher) (history.Result, error) {
 			wf, err := t.Load("repair")
 			if err != nil {
-				return engine.Result{}, err
+				return history.Result{}, err
 			}
 			w.begin(wf)
 			return t.Run(cmd.Context(), tenon.Request{Workflow: wf, By: a.who()})

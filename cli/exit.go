@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tenonrun/tenon/engine"
+	"github.com/tenonrun/tenon/history"
 	"github.com/tenonrun/tenon/internal/source"
 	"github.com/tenonrun/tenon/workflow"
 	"github.com/tenonrun/tenon/workflow/load"
@@ -192,7 +192,7 @@ func (a *app) line(v any) {
 
 // show prints a run that a command ends with, and gives the command its exit
 // code.
-func (a *app) show(res engine.Result) error {
+func (a *app) show(res history.Result) error {
 	res.Next = a.next(res)
 	switch {
 	case a.json:
@@ -201,7 +201,7 @@ func (a *app) show(res engine.Result) error {
 		a.begin(res.Run)
 		a.line(struct {
 			Type string `json:"type"`
-			engine.Result
+			history.Result
 		}{"result", res})
 		a.printed = true
 	default:

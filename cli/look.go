@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tenonrun/tenon"
-	"github.com/tenonrun/tenon/engine"
+	"github.com/tenonrun/tenon/history"
 	"github.com/tenonrun/tenon/store"
 	"github.com/tenonrun/tenon/workflow"
 )
@@ -34,7 +34,7 @@ func (a *app) lsCmd() *cobra.Command {
 			}
 			rows := []store.Head{}
 			for _, h := range heads {
-				h.Status = engine.Standing(h)
+				h.Status = history.Standing(h)
 				if (status == "" || string(h.Status) == status) && (limit == 0 || len(rows) < limit) {
 					rows = append(rows, h)
 				}
@@ -182,7 +182,7 @@ func (a *app) showCmd() *cobra.Command {
 			res.Next = a.next(res)
 			if a.json || a.jsonl {
 				a.document(struct {
-					engine.Result
+					history.Result
 					History []*visitRow `json:"visitsInOrder"`
 				}{res, rows})
 				return nil

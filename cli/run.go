@@ -16,6 +16,7 @@ import (
 
 	"github.com/tenonrun/tenon"
 	"github.com/tenonrun/tenon/engine"
+	"github.com/tenonrun/tenon/history"
 	"github.com/tenonrun/tenon/internal/schema"
 	"github.com/tenonrun/tenon/internal/source"
 	"github.com/tenonrun/tenon/workflow"
@@ -41,7 +42,7 @@ func (d *drive) waits() engine.Waits {
 }
 
 // driving opens the project with progress and drives a run in it.
-func (a *app) driving(ctx context.Context, d drive, do func(*tenon.Tenon, *watcher) (engine.Result, error), tune ...func(*tenon.Config)) error {
+func (a *app) driving(ctx context.Context, d drive, do func(*tenon.Tenon, *watcher) (history.Result, error), tune ...func(*tenon.Config)) error {
 	w := a.watch()
 	tune = append(tune, func(c *tenon.Config) { c.Observe, c.WaitFor = w.see, d.waits() })
 	return a.with(ctx, func(t *tenon.Tenon) error {
@@ -81,19 +82,19 @@ func (a *app) runCmd() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.driving(cmd.Context(), d, func(t *tenon.Tenon, w *watcher) (engine.Result, error) {
+		return a.driving(cmd.Context(), d, func(t *tenon.Tenon, w *watcher) (history.Result, error) {
 			wf, err := t.Load(args[0])
 			if err != nil {
-				return engine.Result{}, err
+				return history.Result{}, err
 			}
 			a.warnings(wf)
 			q := tenon.Request{Workflow: wf, By: a.who(), Change: first(change, t.Project.Config.Launch.Change),
 				Budget: workflow.Budget{MaxTokens: budget.Tokens, MaxCostUSD: budget.CostUSD, MaxDurationMs: budget.DurationMs}}
 			if q.Inputs, err = in.read(a, wf); err != nil {
-				return engine.Result{}, err
+				return history.Result{}, err
 			}
 			if err := launchData(&q, first(tickets, t.Project.Config.Launch.Tickets), append(specs, t.Project.Config.Launch.Spec...)); err != nil {
-				return engine.Result{}, err
+				return history.Result{}, err
 			}
 			w.begin(wf)
 			return t.Run(cmd.Context(), q)
@@ -303,25 +304,25 @@ func (a *app) resumeCmd() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.driving(cmd.Context(), d, func(t *tenon.Tenon, w *watcher) (engine.Result, error) {
+		return a.driving(cmd.Context(), d, func(t *tenon.Tenon, w *watcher) (history.Result, error) {
 			ctx := cmd.Context()
 			id, err := a.find(ctx, t, args, last)
 			if err != nil {
-				return engine.Result{}, err
+				return history.Result{}, err
 			}
 			if accept {
 				if id, err = a.accept(ctx, t, id, rerunWrites); err != nil {
-					return engine.Result{}, err
+					return history.Result{}, err
 				}
 			}
 			if invalidate != "" {
 				if id, err = t.Fork(ctx, engine.ForkRequest{Run: id, Node: invalidate}); err != nil {
-					return engine.Result{}, err
+					return history.Result{}, err
 				}
 			}
 			if caps != (workflow.LimitRaised{}) {
 				if err := t.Send(ctx, id, engine.Control{By: a.who(), Raise: &caps}); err != nil {
-					return engine.Result{}, err
+					return history.Result{}, err
 				}
 			}
 			w.resume(ctx, id)
@@ -404,10 +405,10 @@ and the parent never changes. Files are not rolled back.`,
 		if q.Patch, err = a.patch(q.Patch, patch, vars, answers); err != nil {
 			return err
 		}
-		return a.driving(cmd.Context(), d, func(t *tenon.Tenon, w *watcher) (engine.Result, error) {
+		return a.driving(cmd.Context(), d, func(t *tenon.Tenon, w *watcher) (history.Result, error) {
 			ctx := cmd.Context()
 			if q.Run, err = a.find(ctx, t, args, last); err != nil {
-				return engine.Result{}, err
+				return history.Result{}, err
 			}
 			q.ID = workflow.RunID(id)
 			if heads, err := t.Store.Runs(ctx, questionQuery(q.Node)); err == nil && len(heads) > 0 && q.Node != "" {
@@ -415,7 +416,7 @@ and the parent never changes. Files are not rolled back.`,
 			}
 			fork, err := t.Fork(ctx, q)
 			if err != nil {
-				return engine.Result{}, err
+				return history.Result{}, err
 			}
 			fmt.Fprintf(a.std.Err, "fork %s of %s\n", fork, q.Run)
 			if noRun {

@@ -12,16 +12,17 @@ import (
 
 	"github.com/tenonrun/tenon"
 	"github.com/tenonrun/tenon/engine"
+	"github.com/tenonrun/tenon/history"
 	"github.com/tenonrun/tenon/store"
 	"github.com/tenonrun/tenon/workflow"
 )
 
 // say records a control and then goes on with the run, when nobody drives it
 // and nothing else is open.
-func (a *app) say(ctx context.Context, t *tenon.Tenon, w *watcher, at, top workflow.RunID, c engine.Control, noRun bool) (engine.Result, error) {
+func (a *app) say(ctx context.Context, t *tenon.Tenon, w *watcher, at, top workflow.RunID, c engine.Control, noRun bool) (history.Result, error) {
 	c.By = a.who()
 	if err := t.Send(ctx, at, c); err != nil {
-		return engine.Result{}, err
+		return history.Result{}, err
 	}
 	fmt.Fprintf(a.std.Err, "recorded for run %s\n", at)
 	res, err := t.Inspect(ctx, top)
@@ -74,10 +75,10 @@ question must be open.`,
 			}
 			value = strings.TrimRight(string(raw), "\n")
 		}
-		return a.driving(cmd.Context(), d, func(t *tenon.Tenon, w *watcher) (engine.Result, error) {
+		return a.driving(cmd.Context(), d, func(t *tenon.Tenon, w *watcher) (history.Result, error) {
 			q, top, err := a.question(cmd.Context(), t, name, last)
 			if err != nil {
-				return engine.Result{}, err
+				return history.Result{}, err
 			}
 			return a.say(cmd.Context(), t, w, q.Run, top, engine.Control{Answer: &engine.AnswerControl{Question: q.ID, Text: &value}}, noRun)
 		})
@@ -103,13 +104,13 @@ func (a *app) decideCmd(verb string) *cobra.Command {
 		c.Flags().StringVar(&value, "value", "", "typed answer, for approvals with a schema")
 	}
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		return a.driving(cmd.Context(), d, func(t *tenon.Tenon, w *watcher) (engine.Result, error) {
+		return a.driving(cmd.Context(), d, func(t *tenon.Tenon, w *watcher) (history.Result, error) {
 			q, top, err := a.question(cmd.Context(), t, strings.Join(args, ""), last)
 			if err != nil {
-				return engine.Result{}, err
+				return history.Result{}, err
 			}
 			if q.Kind == workflow.AskQuestion {
-				return engine.Result{}, workflow.Errorf(workflow.CodeInvalidAnswer, "%s is a question, not an approval: %s", q.ID, q.Text).
+				return history.Result{}, workflow.Errorf(workflow.CodeInvalidAnswer, "%s is a question, not an approval: %s", q.ID, q.Text).
 					WithHint("tenon answer %s VALUE", q.ID)
 			}
 			ans := &engine.AnswerControl{Question: q.ID, Denied: verb == "deny", Reason: reason}
@@ -153,10 +154,10 @@ func (a *app) recoverCmd() *cobra.Command {
 			rec.How = workflow.RecoverFail
 		}
 		rec.Visit = workflow.VisitID(visit)
-		return a.driving(cmd.Context(), d, func(t *tenon.Tenon, w *watcher) (engine.Result, error) {
+		return a.driving(cmd.Context(), d, func(t *tenon.Tenon, w *watcher) (history.Result, error) {
 			id, err := a.find(cmd.Context(), t, args, last)
 			if err != nil {
-				return engine.Result{}, err
+				return history.Result{}, err
 			}
 			return a.say(cmd.Context(), t, w, id, root(cmd.Context(), t, id), engine.Control{Recover: &rec}, noRun)
 		})
@@ -225,10 +226,10 @@ func (a *app) signalCmd() *cobra.Command {
 				s.Value = workflow.Inline(json.RawMessage(rest[1]))
 			}
 		}
-		return a.driving(cmd.Context(), d, func(t *tenon.Tenon, w *watcher) (engine.Result, error) {
+		return a.driving(cmd.Context(), d, func(t *tenon.Tenon, w *watcher) (history.Result, error) {
 			id, err := a.find(cmd.Context(), t, run, last)
 			if err != nil {
-				return engine.Result{}, err
+				return history.Result{}, err
 			}
 			return a.say(cmd.Context(), t, w, id, root(cmd.Context(), t, id), engine.Control{Signal: s}, noRun)
 		})
@@ -263,10 +264,10 @@ func (a *app) cancelCmd() *cobra.Command {
 	lastFlag(c, &last)
 	c.Flags().StringVar(&reason, "reason", "", "why, kept in the history")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		err := a.driving(cmd.Context(), d, func(t *tenon.Tenon, w *watcher) (engine.Result, error) {
+		err := a.driving(cmd.Context(), d, func(t *tenon.Tenon, w *watcher) (history.Result, error) {
 			id, err := a.find(cmd.Context(), t, args, last)
 			if err != nil {
-				return engine.Result{}, err
+				return history.Result{}, err
 			}
 			return a.say(cmd.Context(), t, w, id, id, engine.Control{Cancel: &workflow.CancelRequested{Reason: reason}}, false)
 		})

@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"bytes"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -50,6 +51,7 @@ func TestMain(m *testing.M) {
 //	waitfor -file FILE         until it is there and not empty
 //	waitfor -calls PATTERN N   until the model server has had so many requests
 //	fill FILE N                append N bytes to a file
+//	damage RUN                 change an event of the run in the database
 //	untouched                  the state directory holds nothing yet
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/script/*.txtar")
@@ -65,7 +67,7 @@ func TestScripts(t *testing.T) {
 			"exit": exit, "json": query, "jsonl": queryLines,
 			"modelserver": modelServer, "modelreply": modelReply, "modelcalls": modelCalls, "modelsaid": modelSaid,
 			"start": start, "send": send, "finish": finish, "waitfor": waitFor,
-			"fill": fill, "untouched": untouched,
+			"fill": fill, "damage": damage, "untouched": untouched,
 		},
 		RequireExplicitExec: true, ContinueOnError: true,
 	})
@@ -195,6 +197,23 @@ func fill(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	_, err = f.Write(bytes.Repeat([]byte("x"), n))
 	ts.Check(errors.Join(err, f.Close()))
+}
+
+func damage(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: damage RUN")
+	}
+	files, err := filepath.Glob(filepath.Join(of(ts).state, "projects", "*", "tenon.db"))
+	if err != nil || len(files) != 1 {
+		ts.Fatalf("databases: %q, %v", files, err)
+	}
+	db, err := sql.Open("sqlite", files[0])
+	ts.Check(err)
+	res, err := db.Exec("UPDATE events SET data = CAST(REPLACE(CAST(data AS TEXT), 'hello', 'jello') AS BLOB) WHERE run = (SELECT key FROM runs WHERE id = ?) AND seq = 3", args[0])
+	ts.Check(errors.Join(err, db.Close()))
+	if n, err := res.RowsAffected(); err != nil || n != 1 {
+		ts.Fatalf("%d events were changed: %v", n, err)
+	}
 }
 
 func untouched(ts *testscript.TestScript, neg bool, args []string) {

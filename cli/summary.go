@@ -8,12 +8,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tenonrun/tenon/engine"
+	"github.com/tenonrun/tenon/history"
 	"github.com/tenonrun/tenon/workflow"
 )
 
 // summary prints a run for people.
-func (a *app) summary(res engine.Result) {
+func (a *app) summary(res history.Result) {
 	w := a.std.Out
 	fmt.Fprintf(w, "run %s  %s  %s%s\n", res.Run, res.Workflow.Name, res.Status, because(res))
 	if res.ForkOf != "" {
@@ -40,7 +40,7 @@ func (a *app) summary(res engine.Result) {
 	fmt.Fprintf(w, "  %d visits, %s, %s\n", res.Visits, spent(res.Usage), took(res))
 }
 
-func because(res engine.Result) string {
+func because(res history.Result) string {
 	if len(res.Reasons) == 0 {
 		return ""
 	}
@@ -50,7 +50,7 @@ func because(res engine.Result) string {
 func indent(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n    ") }
 
 // spent tells usage without turning unknown into zero.
-func spent(u engine.Usage) string {
+func spent(u history.Usage) string {
 	if u.Calls == 0 && u.Inherited == nil {
 		return "no model calls"
 	}
@@ -67,7 +67,7 @@ func spent(u engine.Usage) string {
 	return s
 }
 
-func took(res engine.Result) string {
+func took(res history.Result) string {
 	d := res.Updated.Std().Sub(res.Started.Std())
 	switch {
 	case d < time.Second:
@@ -79,21 +79,14 @@ func took(res engine.Result) string {
 }
 
 // next says how to go on, in commands to type.
-func (a *app) next(res engine.Result) []string {
+func (a *app) next(res history.Result) []string {
 	tenon := a.self() + a.flagsOf() + " "
 	out := []string{}
 	for _, q := range res.Questions {
-		switch {
-		case q.Kind == workflow.AskQuestion && len(q.Options) > 0:
-			out = append(out, fmt.Sprintf(tenon+"answer %s %s", q.ID, strings.Join(q.Options, "|")))
-		case q.Kind == workflow.AskQuestion:
-			out = append(out, fmt.Sprintf(tenon+"answer %s VALUE", q.ID))
-		default:
-			out = append(out, fmt.Sprintf(tenon+"approve %s   (or: deny %s --reason WHY)", q.ID, q.ID))
-		}
+		out = append(out, strings.Join(a.reply(q), "   or: "))
 	}
 	for _, u := range res.Uncertain {
-		out = append(out, fmt.Sprintf(tenon+"recover %s --visit '%s' --rerun|--done|--fail", res.Run, u.Visit))
+		out = append(out, a.recovery(res.Run, u.Visit))
 	}
 	switch res.Status {
 	case workflow.StatusInterrupted:
@@ -116,14 +109,14 @@ func (a *app) next(res engine.Result) []string {
 	return out
 }
 
-func waitingHint(tenon string, res engine.Result) string {
+func waitingHint(tenon string, res history.Result) string {
 	if res.ResumeAfter != 0 {
 		return fmt.Sprintf(tenon+"resume %s   (a timer is due at %s)", res.Run, res.ResumeAfter.Std().Local().Format("2006-01-02 15:04:05"))
 	}
 	return fmt.Sprintf(tenon+"resume %s   (after: %ssignal %s NAME, or to end a pause)", res.Run, tenon, res.Run)
 }
 
-func raiseHint(res engine.Result) string {
+func raiseHint(res history.Result) string {
 	for _, u := range res.Unfinished {
 		if u.Code == workflow.CodeRecursionLimit {
 			return fmt.Sprintf("transitions=%d", 2*max(res.Visits, 1))
@@ -145,7 +138,7 @@ func raiseHint(res engine.Result) string {
 }
 
 // outputs prints what the nodes gave, for show.
-func (a *app) outputs(res engine.Result) {
+func (a *app) outputs(res history.Result) {
 	for _, name := range slices.Sorted(maps.Keys(res.Outputs)) {
 		var buf any
 		if err := json.Unmarshal(res.Outputs[name], &buf); err != nil {

@@ -35,13 +35,13 @@ func (r *run) begin(ctx context.Context, v admission.Verdict) {
 	}
 	a := &attempt{r: r, cmd: v.Command, number: v.Attempt}
 	a.ctx, a.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	start := &r.start
+	start := &r.Start
 	a.frame = piece.Frame{
-		Run: r.id, Visit: v.Command.Visit, Node: v.Command.Node, Number: v.Command.Number, Scope: v.Command.Scope,
+		Run: r.ID, Visit: v.Command.Visit, Node: v.Command.Node, Number: v.Command.Number, Scope: v.Command.Scope,
 		Attempt: v.Attempt, Kind: v.Command.Kind, Level: start.Level, Params: v.Command.Params,
-		Context: v.Command.Context, Steering: slices.Clone(r.memory.Steering[v.Command.Visit]),
+		Context: v.Command.Context, Steering: slices.Clone(r.Memory.Steering[v.Command.Visit]),
 		Repositories: start.Options.Repositories, Roles: start.Options.Roles, Policies: start.Options.Policies,
-		Launch: start.Launch, Checks: start.Options.Checks, Timeouts: start.Options.Timeouts, Now: r.last,
+		Launch: start.Launch, Checks: start.Options.Checks, Timeouts: start.Options.Timeouts, Now: r.Last,
 		Traits: piece.Traits{Effect: v.Command.Effect, AI: v.Command.AI, Provider: v.Command.Provider},
 	}
 	r.live[v.Command.Visit] = a
@@ -76,12 +76,12 @@ func (a *attempt) work() (res workflow.Settled, err error) {
 func (a *attempt) Frame() piece.Frame { return a.frame }
 
 // Load implements piece.Context.
-func (a *attempt) Load(v workflow.Value) (json.RawMessage, error) { return v.Load(a.r.values) }
+func (a *attempt) Load(v workflow.Value) (json.RawMessage, error) { return v.Load(a.r.Values) }
 
 // Progress implements piece.Context and executor.Host.
 func (a *attempt) Progress(p executor.Progress) {
 	p.Text = a.r.e.cfg.Redact.Redact(p.Text)
-	a.r.e.cfg.Observe(Notice{Run: a.r.id, Visit: a.cmd.Visit, Node: a.cmd.Node, Progress: &p})
+	a.r.e.cfg.Observe(Notice{Run: a.r.ID, Visit: a.cmd.Visit, Node: a.cmd.Node, Progress: &p})
 }
 
 // Candidate implements piece.Candidater.
@@ -114,7 +114,7 @@ func (a *attempt) send(m message) error {
 	case a.r.inbox <- m:
 		return nil
 	case <-a.r.dead:
-		return workflow.Errorf(workflow.CodeInterrupted, "run %s is no longer driven by this process", a.r.id)
+		return workflow.Errorf(workflow.CodeInterrupted, "run %s is no longer driven by this process", a.r.ID)
 	}
 }
 
@@ -132,7 +132,7 @@ type lookup struct {
 }
 
 func (m *lookup) handle(r *run) error {
-	reader, ok := r.prog.(workflow.Reader)
+	reader, ok := r.Program.(workflow.Reader)
 	if !ok {
 		m.reply <- found{}
 		return nil
@@ -177,7 +177,7 @@ func (a *attempt) Note(_ context.Context, kind, text string) error {
 	case err := <-m.reply:
 		return err
 	case <-a.r.dead:
-		return workflow.Errorf(workflow.CodeInterrupted, "run %s is no longer driven by this process", a.r.id)
+		return workflow.Errorf(workflow.CodeInterrupted, "run %s is no longer driven by this process", a.r.ID)
 	}
 }
 
@@ -202,13 +202,13 @@ func (a *attempt) Ask(_ context.Context, q piece.Ask) (workflow.Answer, error) {
 	case got := <-m.reply:
 		return got.answer, got.err
 	case <-a.r.dead:
-		return workflow.Answer{}, workflow.Errorf(workflow.CodeInterrupted, "run %s is no longer driven by this process", a.r.id)
+		return workflow.Answer{}, workflow.Errorf(workflow.CodeInterrupted, "run %s is no longer driven by this process", a.r.ID)
 	}
 }
 
 func (m *ask) handle(r *run) error {
 	v := m.a.cmd.Visit
-	for _, q := range r.memory.Asked[v] {
+	for _, q := range r.Memory.Asked[v] {
 		if q.Round != m.ask.Round {
 			continue
 		}
@@ -224,8 +224,8 @@ func (m *ask) handle(r *run) error {
 	}
 	now := r.e.now()
 	q := workflow.Question{
-		ID:  ident.Derive("q", string(r.id), string(v), fmt.Sprint(m.ask.Round)),
-		Run: r.id, Visit: v, Node: m.a.cmd.Node, Kind: m.ask.Kind, Text: m.ask.Text, Schema: m.ask.Schema,
+		ID:  ident.Derive("q", string(r.ID), string(v), fmt.Sprint(m.ask.Round)),
+		Run: r.ID, Visit: v, Node: m.a.cmd.Node, Kind: m.ask.Kind, Text: m.ask.Text, Schema: m.ask.Schema,
 		Options: m.ask.Options, Bound: m.ask.Bound, Round: m.ask.Round, Asked: now,
 	}
 	if m.ask.Timeout > 0 {
@@ -282,11 +282,11 @@ func (r *run) failed(a *attempt, about ref, err error) error {
 		r.dirty = true
 		return r.record(about, l)
 	}
-	if after, ok := r.gate.Retry(a.cmd.Visit, code, r.e.now()); ok {
+	if after, ok := r.Gate.Retry(a.cmd.Visit, code, r.e.now()); ok {
 		return r.record(about, &workflow.Retrying{Code: code, Message: err.Error(), After: after})
 	}
 	res := workflow.Settled{Status: workflow.VisitFailed, Error: &workflow.Failure{Code: code, Message: err.Error(), Node: a.cmd.Node}}
-	if slices.Contains(r.e.outcomes(r.start, a.cmd), "failed") {
+	if slices.Contains(r.e.outcomes(r.Start, a.cmd), "failed") {
 		res.Outcome = "failed"
 	}
 	return r.record(about, &res)
@@ -296,12 +296,12 @@ func (r *run) succeeded(a *attempt, about ref, res workflow.Settled) error {
 	if res.Error != nil {
 		res.Error.Node = a.cmd.Node
 		if res.Status == workflow.VisitFailed {
-			if after, ok := r.gate.Retry(a.cmd.Visit, res.Error.Code, r.e.now()); ok {
+			if after, ok := r.Gate.Retry(a.cmd.Visit, res.Error.Code, r.e.now()); ok {
 				return r.record(about, &workflow.Retrying{Code: res.Error.Code, Message: res.Error.Message, After: after})
 			}
 		}
 	}
-	if all := r.e.outcomes(r.start, a.cmd); res.Status != workflow.VisitFailed && !slices.Contains(all, res.Outcome) && len(all) > 0 {
+	if all := r.e.outcomes(r.Start, a.cmd); res.Status != workflow.VisitFailed && !slices.Contains(all, res.Outcome) && len(all) > 0 {
 		return r.failed(a, about, workflow.Errorf(workflow.CodeInvalidOutcome, "piece %s gave the outcome %q, which it does not declare", a.cmd.Kind, res.Outcome))
 	}
 	return r.record(about, &res)

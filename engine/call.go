@@ -93,7 +93,7 @@ func (a *attempt) reserve(ctx context.Context, c executor.Call) (granted, error)
 	case g := <-m.reply:
 		return g, g.err
 	case <-a.r.dead:
-		return granted{}, workflow.Errorf(workflow.CodeInterrupted, "run %s is no longer driven by this process", a.r.id)
+		return granted{}, workflow.Errorf(workflow.CodeInterrupted, "run %s is no longer driven by this process", a.r.ID)
 	case <-ctx.Done():
 		// A grant that comes anyway is given back as a failed call.
 		go func() {
@@ -111,7 +111,7 @@ func (a *attempt) reserve(ctx context.Context, c executor.Call) (granted, error)
 
 func (m *reserve) handle(r *run) error {
 	v := m.a.cmd.Visit
-	if memo, ok := r.memory.Memos[v][m.call.Key]; ok {
+	if memo, ok := r.Memory.Memos[v][m.call.Key]; ok {
 		m.answer(granted{memo: memo, settled: true})
 		return nil
 	}
@@ -119,11 +119,11 @@ func (m *reserve) handle(r *run) error {
 		m.answer(granted{err: workflow.Errorf(workflow.CodeInterrupted, "tenon was stopped")})
 		return nil
 	}
-	if b, open := r.gate.Breakers()[m.call.Provider]; open {
+	if b, open := r.Gate.Breakers()[m.call.Provider]; open {
 		m.answer(granted{err: &unavailable{until: b.Until, err: workflow.Errorf(b.Code, "provider %s takes no calls in this run: %s", m.call.Provider, b.Message)}})
 		return nil
 	}
-	offer, refusal := r.gate.Reserve(v, m.call.PromptBytes, m.call.MaxOutput, r.e.now())
+	offer, refusal := r.Gate.Reserve(v, m.call.PromptBytes, m.call.MaxOutput, r.e.now())
 	switch {
 	case refusal != nil:
 		m.answer(granted{err: workflow.Errorf(refusal.Code, "%s", refusal.Message)})
@@ -132,10 +132,10 @@ func (m *reserve) handle(r *run) error {
 		r.held = append(r.held, m)
 		return nil
 	}
-	n := r.memory.Calls[v] + 1
+	n := r.Memory.Calls[v] + 1
 	about := refOf(m.a.cmd, m.a.number)
 	about.invocation = n
-	ordinal := r.memory.Tries[v][m.call.Key] + 1
+	ordinal := r.Memory.Tries[v][m.call.Key] + 1
 	err := r.record(about, &workflow.InvocationReserved{
 		Key: m.call.Key, Provider: m.call.Provider, Model: m.call.Model, Effort: m.call.Effort, Kind: m.call.Kind,
 		ContextMode: m.call.ContextMode, PromptBytes: m.call.PromptBytes, Tokens: offer.Tokens, RequestDigest: m.call.Request,
@@ -282,7 +282,7 @@ func (a *attempt) settle(c executor.Call, g granted, d executor.Done, o outcome)
 	case err := <-m.reply:
 		return err
 	case <-a.r.dead:
-		return workflow.Errorf(workflow.CodeInterrupted, "run %s is no longer driven by this process", a.r.id)
+		return workflow.Errorf(workflow.CodeInterrupted, "run %s is no longer driven by this process", a.r.ID)
 	}
 }
 
@@ -302,7 +302,7 @@ func (m *callDone) handle(r *run) error {
 		return err
 	}
 	if b := m.out.breaker; b != nil {
-		if _, open := r.gate.Breakers()[b.Provider]; !open {
+		if _, open := r.Gate.Breakers()[b.Provider]; !open {
 			if err := r.record(ref{}, b); err != nil {
 				return err
 			}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/tenonrun/tenon/history"
 	"github.com/tenonrun/tenon/internal/ident"
 	"github.com/tenonrun/tenon/store"
 	"github.com/tenonrun/tenon/workflow"
@@ -22,12 +23,12 @@ type kid struct {
 	inputs workflow.Value
 	due    bool // to be driven after the next append
 	active bool
-	rest   *Result // where it rests, when it is not active
+	rest   *history.Result // where it rests, when it is not active
 	err    error
 }
 
 func (r *run) startChild(c workflow.StartChild) error {
-	id := workflow.RunID(ident.Derive("r", string(r.id), string(c.Visit)))
+	id := workflow.RunID(ident.Derive("r", string(r.ID), string(c.Visit)))
 	r.kids[c.Visit] = &kid{run: id, visit: c.Visit, ref: c.Ref, inputs: c.Inputs, due: true}
 	return r.record(r.visitRef(c.Visit), &workflow.ChildStarted{Run: id, Ref: c.Ref, Inputs: c.Inputs})
 }
@@ -58,51 +59,51 @@ func (r *run) activeKids() (n int) {
 	return n
 }
 
-func (r *run) driveKid(ctx context.Context, k *kid) (Result, error) {
+func (r *run) driveKid(ctx context.Context, k *kid) (history.Result, error) {
 	heads, err := r.e.cfg.Store.Runs(ctx, store.Query{Run: k.run, Limit: 1})
 	if err != nil {
-		return Result{}, err
+		return history.Result{}, err
 	}
 	if len(heads) > 0 {
 		return r.e.drive(ctx, k.run, r.by)
 	}
 	l, err := r.childLaunch(k)
 	if err != nil {
-		return Result{}, err
+		return history.Result{}, err
 	}
 	return r.e.start(ctx, l)
 }
 
 func (r *run) childLaunch(k *kid) (Launch, error) {
 	depth := 1
-	if p := r.state.start.Parent; p != nil {
+	if p := r.Start.Parent; p != nil {
 		depth = p.Depth + 1
 	}
 	if depth > maxDepth {
 		return Launch{}, workflow.Errorf(workflow.CodeComponentDepth, "child runs are nested more than %d deep", maxDepth)
 	}
-	doc, ok := r.state.start.Children[k.ref]
+	doc, ok := r.Start.Children[k.ref]
 	if !ok || r.e.cfg.Child == nil {
-		return Launch{}, workflow.Errorf(workflow.CodeWorkflowNotFound, "workflow %q is not pinned by run %s", k.ref, r.id)
+		return Launch{}, workflow.Errorf(workflow.CodeWorkflowNotFound, "workflow %q is not pinned by run %s", k.ref, r.ID)
 	}
-	inputs, err := k.inputs.Load(r.values)
+	inputs, err := k.inputs.Load(r.Values)
 	if err != nil {
 		return Launch{}, err
 	}
-	text, err := r.values.Load(doc.Digest)
+	text, err := r.Values.Load(doc.Digest)
 	if err != nil {
 		return Launch{}, err
 	}
-	l, err := r.e.cfg.Child(r.state.start, doc, text, inputs)
+	l, err := r.e.cfg.Child(r.Start, doc, text, inputs)
 	if err != nil {
 		return Launch{}, err
 	}
-	root := r.state.start.Root
+	root := r.Start.Root
 	if root == "" {
-		root = r.id
+		root = r.ID
 	}
 	l.ID, l.By, l.Document = k.run, r.by, text
-	l.Started.Parent = &workflow.ParentRef{Run: r.id, Visit: k.visit, Depth: depth}
+	l.Started.Parent = &workflow.ParentRef{Run: r.ID, Visit: k.visit, Depth: depth}
 	l.Started.Root = root
 	return l, nil
 }
@@ -110,7 +111,7 @@ func (r *run) childLaunch(k *kid) (Launch, error) {
 // kidDone tells that a child run ended or rests.
 type kidDone struct {
 	visit  workflow.VisitID
-	result Result
+	result history.Result
 	err    error
 }
 
@@ -148,7 +149,7 @@ func (r *run) cancelChild(v workflow.VisitID) {
 	if k == nil {
 		return
 	}
-	m := store.Control{ID: "cancel:parent", Run: k.run, Kind: store.ControlCancel, By: "run " + string(r.id), At: r.e.now(), Data: json.RawMessage("{}")}
+	m := store.Control{ID: "cancel:parent", Run: k.run, Kind: store.ControlCancel, By: "run " + string(r.ID), At: r.e.now(), Data: json.RawMessage("{}")}
 	if err := r.e.cfg.Store.Post(context.Background(), m); err != nil {
 		r.e.cfg.Log.Warn("cancelling a child run", "run", k.run, "err", err)
 	}
@@ -157,12 +158,12 @@ func (r *run) cancelChild(v workflow.VisitID) {
 	}
 }
 
-func sortedCalls(m map[string]liveCall) []liveCall {
-	out := make([]liveCall, 0, len(m))
+func sortedCalls(m map[string]history.LiveCall) []history.LiveCall {
+	out := make([]history.LiveCall, 0, len(m))
 	for _, c := range m {
 		out = append(out, c)
 	}
-	slices.SortFunc(out, func(a, b liveCall) int {
+	slices.SortFunc(out, func(a, b history.LiveCall) int {
 		switch {
 		case a.Visit < b.Visit:
 			return -1

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/tenonrun/tenon/admission"
+	"github.com/tenonrun/tenon/history"
 	"github.com/tenonrun/tenon/internal/schema"
 	"github.com/tenonrun/tenon/store"
 	"github.com/tenonrun/tenon/workflow"
@@ -49,10 +50,10 @@ func (e *Engine) Send(ctx context.Context, id workflow.RunID, c Control) error {
 	if err != nil {
 		return err
 	}
-	defer s.prog.Close()
+	defer s.Program.Close()
 	m := store.Control{ID: c.ID, Run: id, By: c.By, At: e.now()}
-	if s.memory.Ended != nil && s.memory.Ended.Status.Terminal() && c.Answer == nil {
-		return workflow.Errorf(workflow.CodeRunTerminal, "run %s has ended: %s", id, s.memory.Ended.Status).
+	if s.Memory.Ended != nil && s.Memory.Ended.Status.Terminal() && c.Answer == nil {
+		return workflow.Errorf(workflow.CodeRunTerminal, "run %s has ended: %s", id, s.Memory.Ended.Status).
 			WithHint("fork it to go on from an earlier point: tenon fork %s --from NODE", id)
 	}
 	var data any
@@ -60,11 +61,11 @@ func (e *Engine) Send(ctx context.Context, id workflow.RunID, c Control) error {
 	case c.Answer != nil:
 		m.Kind, data = store.ControlAnswer, c.Answer
 		m.ID = "answer:" + c.Answer.Question
-		err = s.checkAnswer(c.Answer)
+		err = checkAnswer(s, c.Answer)
 	case c.Recover != nil:
 		m.Kind, data = store.ControlRecover, c.Recover
 		err = e.checkRecover(s, c.Recover)
-		m.ID = fmt.Sprintf("recover:%s:%d", c.Recover.Visit, s.seq)
+		m.ID = fmt.Sprintf("recover:%s:%d", c.Recover.Visit, s.Seq)
 	case c.Cancel != nil:
 		m.Kind, data = store.ControlCancel, c.Cancel
 	case c.Pause:
@@ -105,26 +106,14 @@ func checkSteer(text string) error {
 	return nil
 }
 
-// find returns a question of the run by id, open or answered.
-func (s *state) find(id string) (workflow.Question, bool) {
-	for _, all := range s.memory.Asked {
-		for _, q := range all {
-			if q.ID == id {
-				return q, true
-			}
-		}
-	}
-	return workflow.Question{}, false
-}
-
-func (s *state) checkAnswer(a *AnswerControl) error {
-	q, ok := s.find(a.Question)
+func checkAnswer(s *history.State, a *AnswerControl) error {
+	q, ok := s.Find(a.Question)
 	switch {
-	case s.over(), !ok && s.memory.Ended != nil:
-		return workflow.Errorf(workflow.CodeQuestionClosed, "question %s is closed: run %s has ended: %s", a.Question, s.id, s.memory.Ended.Status)
+	case s.Over(), !ok && s.Memory.Ended != nil:
+		return workflow.Errorf(workflow.CodeQuestionClosed, "question %s is closed: run %s has ended: %s", a.Question, s.ID, s.Memory.Ended.Status)
 	case !ok:
-		return workflow.Errorf(workflow.CodeQuestionNotFound, "run %s has no question %s, or it is answered", s.id, a.Question).
-			WithHint("see the open ones with: tenon show %s", s.id)
+		return workflow.Errorf(workflow.CodeQuestionNotFound, "run %s has no question %s, or it is answered", s.ID, a.Question).
+			WithHint("see the open ones with: tenon show %s", s.ID)
 	case q.Answer != nil:
 		return workflow.Errorf(workflow.CodeQuestionClosed, "question %s has an answer already, from %s at %s", q.ID, q.Answer.By, q.Answer.At.Std().Format("2006-01-02 15:04:05"))
 	}
@@ -180,8 +169,8 @@ func fit(q workflow.Question, a *AnswerControl) error {
 	return nil
 }
 
-func (e *Engine) checkRecover(s *state, c *RecoverControl) error {
-	lost := s.gate.InState(admission.Lost)
+func (e *Engine) checkRecover(s *history.State, c *RecoverControl) error {
+	lost := s.Gate.InState(admission.Lost)
 	var names []workflow.VisitID
 	for _, o := range lost {
 		names = append(names, o.Command.Visit)
@@ -193,26 +182,26 @@ func (e *Engine) checkRecover(s *state, c *RecoverControl) error {
 	}
 	switch {
 	case len(names) == 0:
-		return workflow.Errorf(workflow.CodeRecoveryNotFound, "run %s has no uncertain write to recover", s.id)
+		return workflow.Errorf(workflow.CodeRecoveryNotFound, "run %s has no uncertain write to recover", s.ID)
 	case len(lost) == 0:
-		return workflow.Errorf(workflow.CodeRecoveryNotFound, "run %s has no uncertain write at %s", s.id, c.Visit).WithHint("there are %v", names)
+		return workflow.Errorf(workflow.CodeRecoveryNotFound, "run %s has no uncertain write at %s", s.ID, c.Visit).WithHint("there are %v", names)
 	case len(lost) == 1:
 		c.Visit = lost[0].Command.Visit
 		return e.checkOutcome(s, lost[0].Command, c)
 	}
-	return workflow.Errorf(workflow.CodeInvalidArguments, "run %s has several uncertain writes: %v", s.id, names).
+	return workflow.Errorf(workflow.CodeInvalidArguments, "run %s has several uncertain writes: %v", s.ID, names).
 		WithHint("name one with --visit")
 }
 
 // checkOutcome refuses an outcome that the node cannot have.
-func (e *Engine) checkOutcome(s *state, cmd workflow.StartVisit, c *RecoverControl) error {
+func (e *Engine) checkOutcome(s *history.State, cmd workflow.StartVisit, c *RecoverControl) error {
 	if c.Outcome == "" {
 		return nil
 	}
 	if c.How != workflow.RecoverDone {
 		return workflow.Errorf(workflow.CodeInvalidArguments, "an outcome goes with a write that is done, not with %s", c.How)
 	}
-	if all := e.outcomes(s.start, cmd); !slices.Contains(all, c.Outcome) {
+	if all := e.outcomes(s.Start, cmd); !slices.Contains(all, c.Outcome) {
 		return workflow.Errorf(workflow.CodeInvalidArguments, "%s of kind %s has no outcome %q", cmd.Visit, cmd.Kind, c.Outcome).WithHint("there are %q", all)
 	}
 	return nil
@@ -220,9 +209,9 @@ func (e *Engine) checkOutcome(s *state, cmd workflow.StartVisit, c *RecoverContr
 
 // drain turns the messages of the inbox into events.
 func (r *run) drain(ctx context.Context) error {
-	all, err := r.e.cfg.Store.Inbox(context.WithoutCancel(ctx), r.id)
+	all, err := r.e.cfg.Store.Inbox(context.WithoutCancel(ctx), r.ID)
 	if err != nil {
-		return fmt.Errorf("reading the inbox of run %s: %w", r.id, err)
+		return fmt.Errorf("reading the inbox of run %s: %w", r.ID, err)
 	}
 	for _, c := range all {
 		if slices.Contains(r.taken, c.ID) {
@@ -277,7 +266,7 @@ func (r *run) takeAnswer(c store.Control) (bool, error) {
 	if err := json.Unmarshal(c.Data, &a); err != nil {
 		return true, r.decoded(c, &a, nil)
 	}
-	q, ok := r.find(a.Question)
+	q, ok := r.Find(a.Question)
 	if !ok || q.Answer != nil {
 		return ok, nil // not asked yet: it is kept
 	}
@@ -296,7 +285,7 @@ func (r *run) takeRecover(c store.Control) error {
 	if err := json.Unmarshal(c.Data, &p); err != nil {
 		return r.decoded(c, &p, nil)
 	}
-	o, ok := r.gate.Visit(p.Visit)
+	o, ok := r.Gate.Visit(p.Visit)
 	if !ok || o.State != admission.Lost {
 		return nil
 	}
@@ -309,7 +298,7 @@ func (r *run) takeRecover(c store.Control) error {
 		return nil
 	case workflow.RecoverDone:
 		out := p.Outcome
-		if all := r.e.outcomes(r.start, o.Command); out == "" && len(all) > 0 {
+		if all := r.e.outcomes(r.Start, o.Command); out == "" && len(all) > 0 {
 			out = all[0]
 		}
 		return r.record(about, &workflow.Settled{
@@ -320,7 +309,7 @@ func (r *run) takeRecover(c store.Control) error {
 		Status: workflow.VisitFailed,
 		Error:  &workflow.Failure{Code: workflow.CodeRecoveredFailed, Message: "its write was in flight when the process died; " + c.By + " settled it as failed", Node: o.Command.Node},
 	}
-	if slices.Contains(r.e.outcomes(r.start, o.Command), "failed") {
+	if slices.Contains(r.e.outcomes(r.Start, o.Command), "failed") {
 		res.Outcome = "failed"
 	}
 	return r.record(about, res)

@@ -30,7 +30,7 @@ type Edit struct {
 func (e *Engine) Compare(ctx context.Context, id workflow.RunID, l Launch) (Edit, error) {
 	r, ed, err := e.compare(ctx, id, l, nil)
 	if err == nil {
-		_ = r.prog.Close()
+		_ = r.Program.Close()
 	}
 	return ed, err
 }
@@ -50,7 +50,7 @@ func (e *Engine) Continue(ctx context.Context, id workflow.RunID, l Launch, reru
 	if err != nil {
 		return "", err
 	}
-	defer r.prog.Close()
+	defer r.Program.Close()
 	if len(ed.Writes) > 0 && !rerunWrites {
 		return "", workflow.Errorf(workflow.CodeResumeIncompatible, "these writes have happened and would happen again: %v", ed.Writes).
 			WithHint("add --rerun-writes if that is meant")
@@ -97,9 +97,9 @@ func (e *Engine) compare(ctx context.Context, id workflow.RunID, l Launch, owner
 		owner = fixed{}
 	}
 	ed.r = e.newRun(l.ID, owner, l.By)
-	ed.r.values.put(l.Document)
+	ed.r.Values.Put(l.Document)
 	for _, b := range l.Blobs {
-		ed.r.values.put(b)
+		ed.r.Values.Put(b)
 	}
 	started := l.Started
 	started.Inputs, started.Launch = start.Inputs, start.Launch
@@ -145,14 +145,14 @@ func (ed *editing) read(ctx context.Context, s store.Store, id workflow.RunID) (
 
 // step takes the new Program's wishes once.
 func (ed *editing) step() (more bool, err error) {
-	cmds, err := ed.r.prog.Decide(nil)
+	cmds, err := ed.r.Program.Decide(nil)
 	if err != nil {
 		return false, err
 	}
 	for _, c := range cmds {
 		switch c := c.(type) {
 		case workflow.StartVisit:
-			ed.r.gate.Want(c)
+			ed.r.Gate.Want(c)
 			err = ed.arrive(c)
 		case workflow.SettleVisit:
 			err = ed.carried(c)
@@ -169,7 +169,7 @@ func (ed *editing) step() (more bool, err error) {
 }
 
 func (ed *editing) lost(scope string) bool {
-	for s := scope; ; s = Scope(s) {
+	for s := scope; ; s = workflow.VisitID(s).Scope() {
 		if ed.diverged[strings.TrimSuffix(s, "]")] || ed.diverged[s] {
 			return true
 		}
@@ -211,9 +211,9 @@ func (ed *editing) keep(v workflow.VisitID, about ref, p *past) error {
 func (ed *editing) carried(c workflow.SettleVisit) error {
 	p := ed.old[string(c.Visit)]
 	now := c.Result
-	ed.r.sink.clean(&now)
+	ed.r.sink.Clean(&now)
 	if p == nil || p.settled == nil || !bytes.Equal(rawOf(p.settled), rawOf(now)) {
-		ed.diverged[Scope(string(c.Visit))] = true
+		ed.diverged[c.Visit.Scope()] = true
 	} else {
 		p.used = true
 	}
@@ -224,8 +224,8 @@ func (ed *editing) carried(c workflow.SettleVisit) error {
 // carried out when the run is driven.
 func (ed *editing) outside(c workflow.Command) error {
 	v := workflow.VisitID(c.CommandID())
-	p, scope := ed.old[string(v)], Scope(string(v))
-	o, _ := ed.r.gate.Visit(v)
+	p, scope := ed.old[string(v)], v.Scope()
+	o, _ := ed.r.Gate.Visit(v)
 	if !ed.lost(scope) && p != nil && p.settled != nil && p.admitted.Params == selfParams(o.Command) {
 		return ed.keep(v, ed.r.visitRef(v), p)
 	}
@@ -234,7 +234,7 @@ func (ed *editing) outside(c workflow.Command) error {
 	if t, ok := c.(workflow.StartTimer); ok {
 		return ed.r.grant(t)
 	}
-	ed.r.wishes = append(ed.r.wishes, c)
+	ed.r.Wishes = append(ed.r.Wishes, c)
 	return nil
 }
 

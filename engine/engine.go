@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tenonrun/tenon/executor"
+	"github.com/tenonrun/tenon/history"
 	"github.com/tenonrun/tenon/internal/ident"
 	"github.com/tenonrun/tenon/internal/text"
 	"github.com/tenonrun/tenon/piece"
@@ -119,7 +120,7 @@ type Launch struct {
 }
 
 // Start records a new run and drives it to its next rest.
-func (e *Engine) Start(ctx context.Context, l Launch) (Result, error) {
+func (e *Engine) Start(ctx context.Context, l Launch) (history.Result, error) {
 	if l.ID == "" {
 		l.ID = workflow.RunID(ident.New("r"))
 	}
@@ -129,7 +130,7 @@ func (e *Engine) Start(ctx context.Context, l Launch) (Result, error) {
 // Drive goes on with a run until it ends or rests: waits for a person, a limit,
 // a provider. A run that has ended gives its result. *store.Held when another
 // process drives it.
-func (e *Engine) Drive(ctx context.Context, id workflow.RunID, by string) (Result, error) {
+func (e *Engine) Drive(ctx context.Context, id workflow.RunID, by string) (history.Result, error) {
 	return e.drive(ctx, id, by)
 }
 

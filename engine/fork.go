@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/tenonrun/tenon/history"
 	"github.com/tenonrun/tenon/internal/ident"
 	"github.com/tenonrun/tenon/store"
 	"github.com/tenonrun/tenon/workflow"
@@ -51,13 +52,13 @@ func (e *Engine) Fork(ctx context.Context, q ForkRequest) (workflow.RunID, error
 		return q.ID, err
 	}
 	r := e.newRun(q.ID, owner, "fork")
-	parent := &state{id: q.Run, values: r.values}
+	parent := &history.State{ID: q.Run, Values: r.Values}
 	if err := e.read(ctx, parent, cut); err != nil {
 		return "", err
 	}
-	defer parent.prog.Close()
-	r.state = *parent
-	r.id = q.ID
+	defer parent.Program.Close()
+	r.State = *parent
+	r.ID = q.ID
 	r.appended, r.snapped = cut, cut
 	r.create = &store.Create{Parent: q.Run, Cut: cut}
 	if err := r.record(ref{}, &workflow.Forked{Parent: q.Run, Cut: cut, Patch: q.Patch}); err != nil {
@@ -145,7 +146,7 @@ func (e *Engine) cut(ctx context.Context, q ForkRequest) (seq int64, scope strin
 			if a.id == string(want) {
 				hits = append(hits, a)
 			}
-		case a.id == q.Node, NodePath(a.id) == q.Node && (q.Number == 0 || a.number == q.Number):
+		case a.id == q.Node, workflow.VisitID(a.id).Path() == q.Node && (q.Number == 0 || a.number == q.Number):
 			hits = append(hits, a)
 		}
 	}
@@ -168,41 +169,5 @@ func pick[A any](q ForkRequest, all int, hits []A, of func(A) (int64, string)) (
 			WithHint("name one visit, such as the ids that tenon show %s lists", q.Run)
 	}
 	seq, id := of(hits[len(hits)-1])
-	return seq, Scope(id), nil
-}
-
-// NodePath returns the path of node names of a visit id: "each#1[3]/do#1" is
-// "each/do", "fan#1[left]/x#2" is "fan/left/x".
-func NodePath(visit string) string {
-	out := make([]byte, 0, len(visit))
-	skip := false
-	for i := 0; i < len(visit); i++ {
-		switch c := visit[i]; {
-		case c == '#':
-			skip = true
-		case c == '[':
-			skip = visit[i+1] >= '0' && visit[i+1] <= '9'
-			if !skip {
-				out = append(out, '/')
-			}
-		case c == ']':
-			skip = true
-		case c == '/':
-			skip = false
-			out = append(out, '/')
-		case !skip:
-			out = append(out, c)
-		}
-	}
-	return string(out)
-}
-
-// Scope returns the scope part of a visit id; "" is the root.
-func Scope(visit string) string {
-	for i := len(visit) - 1; i >= 0; i-- {
-		if visit[i] == '/' {
-			return visit[:i]
-		}
-	}
-	return ""
+	return seq, workflow.VisitID(id).Scope(), nil
 }

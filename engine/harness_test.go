@@ -13,6 +13,7 @@ import (
 	"github.com/tenonrun/tenon/engine"
 	"github.com/tenonrun/tenon/executor"
 	"github.com/tenonrun/tenon/graph"
+	"github.com/tenonrun/tenon/history"
 	"github.com/tenonrun/tenon/internal/canon"
 	"github.com/tenonrun/tenon/piece"
 	"github.com/tenonrun/tenon/piece/control"
@@ -251,12 +252,12 @@ func launch(t *testing.T, doc string) engine.Launch {
 	}
 }
 
-func (r *rig) run(doc string) engine.Result {
+func (r *rig) run(doc string) history.Result {
 	r.t.Helper()
 	return r.start(launch(r.t, doc))
 }
 
-func (r *rig) start(l engine.Launch) engine.Result {
+func (r *rig) start(l engine.Launch) history.Result {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), 20*time.Second)
 	defer cancel()
@@ -267,7 +268,7 @@ func (r *rig) start(l engine.Launch) engine.Result {
 	return res
 }
 
-func (r *rig) drive(id workflow.RunID) engine.Result {
+func (r *rig) drive(id workflow.RunID) history.Result {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), 20*time.Second)
 	defer cancel()
@@ -291,7 +292,7 @@ func (r *rig) answer(q workflow.Question, text string) {
 	r.send(q.Run, engine.Control{Answer: &engine.AnswerControl{Question: q.ID, Text: &text}})
 }
 
-func wantStatus(t *testing.T, res engine.Result, want workflow.Status) {
+func wantStatus(t *testing.T, res history.Result, want workflow.Status) {
 	t.Helper()
 	if res.Status != want {
 		raw, _ := json.MarshalIndent(res, "", " ")

@@ -2,244 +2,61 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
-	"github.com/tenonrun/tenon/admission"
+	"github.com/tenonrun/tenon/history"
 	"github.com/tenonrun/tenon/store"
 	"github.com/tenonrun/tenon/workflow"
 )
 
-// Result is a run as it stands: what `--json` prints.
-type Result struct {
-	Run         workflow.RunID             `json:"run"`
-	Workflow    WorkflowName               `json:"workflow"`
-	Status      workflow.Status            `json:"status"`
-	Exit        int                        `json:"exit"`
-	Result      *workflow.Completion       `json:"result,omitempty"`
-	Reasons     []string                   `json:"reasons,omitempty"`
-	Outputs     map[string]json.RawMessage `json:"outputs"`
-	Questions   []workflow.Question        `json:"questions"`
-	Uncertain   []Unsettled                `json:"uncertain,omitempty"` // writes that wait for recover
-	Unfinished  []Unsettled                `json:"unfinished,omitempty"`
-	Failures    []workflow.Failure         `json:"failures"`
-	Dead        []Dead                     `json:"dead"` // AI visits that failed
-	Warnings    []string                   `json:"warnings,omitempty"`
-	Usage       Usage                      `json:"usage"`
-	Evidence    []json.RawMessage          `json:"evidence"`
-	Artifacts   []json.RawMessage          `json:"artifacts"`
-	ResumeAfter workflow.Time              `json:"resumeAfter,omitzero"`
-	ForkOf      workflow.RunID             `json:"forkOf,omitempty"`
-	Children    []workflow.RunID           `json:"children,omitempty"`
-	Started     workflow.Time              `json:"started"`
-	Updated     workflow.Time              `json:"updated"`
-	Visits      int                        `json:"visits"`
-	Next        []string                   `json:"next"`
-	seen        int                        // messages of the inbox that stay there
-}
-
-// WorkflowName names the workflow of a run.
-type WorkflowName struct {
-	Name   string          `json:"name"`
-	Digest workflow.Digest `json:"digest"`
-}
-
-// Usage is the spend of a run. Unknown is not zero: Unknown counts calls whose
-// result nobody knows.
-type Usage struct {
-	workflow.Totals
-	Inherited *workflow.Totals `json:"inherited,omitempty"`
-	Reserved  int64            `json:"reserved,omitempty"`
-	Unknown   int              `json:"unknown,omitempty"`
-	Budget    workflow.Budget  `json:"budget,omitzero"`
-}
-
-// Unsettled is a visit without a result.
-type Unsettled struct {
-	Visit   workflow.VisitID `json:"visit"`
-	Node    string           `json:"node"`
-	Kind    string           `json:"kind"`
-	Attempt int              `json:"attempt"`
-	Code    workflow.Code    `json:"code,omitempty"`
-	Message string           `json:"message,omitempty"`
-	Until   workflow.Time    `json:"until,omitzero"`
-}
-
-// Dead is an AI visit that failed.
-type Dead struct {
-	Visit workflow.VisitID `json:"visit"`
-	workflow.Failure
-}
-
 // Inspect returns a run as it stands, without owning it.
-func (e *Engine) Inspect(ctx context.Context, id workflow.RunID) (Result, error) {
+func (e *Engine) Inspect(ctx context.Context, id workflow.RunID) (history.Result, error) {
 	s, err := e.fold(ctx, id)
 	if err != nil {
-		return Result{}, err
+		return history.Result{}, err
 	}
-	defer s.prog.Close()
-	res, err := s.result(s.status())
+	defer s.Program.Close()
+	res, err := s.Result(s.Status())
 	if err != nil {
-		return Result{}, err
+		return history.Result{}, err
 	}
 	heads, err := e.cfg.Store.Runs(ctx, store.Query{Run: id, Limit: 1})
 	if err != nil {
-		return Result{}, err
+		return history.Result{}, err
 	}
 	if len(heads) > 0 {
-		res.Status = Standing(heads[0])
+		res.Status = history.Standing(heads[0])
 		res.Exit = res.Status.Exit()
 		res.ResumeAfter = heads[0].Until
 	}
-	for _, c := range s.memory.Children {
+	for _, c := range s.Memory.Children {
 		child, err := e.Inspect(ctx, c.Run)
 		if workflow.CodeOf(err) == workflow.CodeRunNotFound {
 			continue
 		}
 		if err != nil {
-			return Result{}, err
+			return history.Result{}, err
 		}
-		res.adopt(child)
+		res.Adopt(child)
 	}
 	return res, nil
 }
 
-// Standing returns the status of a run for people: a run that nobody drives is
-// not running but interrupted.
-func Standing(h store.Head) workflow.Status {
-	if h.Status == workflow.StatusRunning && h.Owner == nil {
-		return workflow.StatusInterrupted
-	}
-	if !h.Status.Terminal() && h.Owner != nil {
-		return workflow.StatusRunning
-	}
-	return h.Status
-}
-
-func (r *run) result() (Result, error) {
-	res, err := r.state.result(r.statusNow())
+func (r *run) report() (history.Result, error) {
+	res, err := r.Result(r.statusNow())
 	if err != nil {
 		return res, err
 	}
 	res.ResumeAfter = r.until()
 	for _, k := range r.kids {
 		if k.rest != nil {
-			res.adopt(*k.rest)
+			res.Adopt(*k.rest)
 		}
 		if k.err != nil {
 			res.Warnings = append(res.Warnings, fmt.Sprintf("child run %s: %v", k.run, k.err))
 		}
 	}
-	left, err := r.e.cfg.Store.Inbox(context.Background(), r.id)
-	res.seen = len(left)
+	left, err := r.e.cfg.Store.Inbox(context.Background(), r.ID)
+	res.Seen = len(left)
 	return res, err
-}
-
-// adopt shows what a child run waits for as the parent's.
-func (res *Result) adopt(child Result) {
-	res.Children = append(res.Children, child.Run)
-	res.Questions = append(res.Questions, child.Questions...)
-	res.Uncertain = append(res.Uncertain, child.Uncertain...)
-	res.Unfinished = append(res.Unfinished, child.Unfinished...)
-	if res.ResumeAfter == 0 {
-		res.ResumeAfter = child.ResumeAfter
-	}
-}
-
-func (s *state) result(status workflow.Status) (Result, error) {
-	m := &s.memory
-	res := Result{
-		Run: s.id, Workflow: WorkflowName{s.start.Workflow.Name, s.start.Workflow.Digest},
-		Status: status, Exit: status.Exit(), Questions: s.asking(), Dead: m.Dead, Warnings: m.Warnings,
-		Usage:   Usage{Totals: s.gate.Spent(), Reserved: s.gate.Reserved(), Unknown: m.Lost, Budget: s.gate.Options().Budget},
-		Started: s.begun, Updated: s.last, ForkOf: m.ForkOf, Visits: s.gate.Transitions(),
-		Evidence: []json.RawMessage{}, Artifacts: []json.RawMessage{}, Next: []string{},
-	}
-	if in := s.gate.Inherited(); in != (workflow.Totals{}) {
-		res.Usage.Inherited = &in
-	}
-	s.unsettled(&res)
-	if m.Ended != nil {
-		res.Result, res.Failures = m.Ended.Completion, m.Ended.Failures
-		if m.Ended.Completion != nil {
-			res.Reasons = m.Ended.Completion.Reasons
-		}
-	}
-	if rep, ok := s.prog.(workflow.Reporter); ok && m.Ended == nil {
-		res.Failures = rep.Failures()
-	}
-	outputs, err := s.outputs()
-	if err != nil {
-		return res, err
-	}
-	res.Outputs = outputs
-	if res.Questions == nil {
-		res.Questions = []workflow.Question{}
-	}
-	if res.Failures == nil {
-		res.Failures = []workflow.Failure{}
-	}
-	if res.Dead == nil {
-		res.Dead = []Dead{}
-	}
-	return res, nil
-}
-
-// over reports whether the run has ended for good.
-func (s *state) over() bool { return s.memory.Ended != nil && s.memory.Ended.Status.Terminal() }
-
-// asking returns the questions that an answer would move: none in a run that is
-// over.
-func (s *state) asking() []workflow.Question {
-	if s.over() {
-		return nil
-	}
-	return s.openQuestions()
-}
-
-func (s *state) outputs() (map[string]json.RawMessage, error) {
-	var all map[string]workflow.Value
-	if s.memory.Ended != nil {
-		all = s.memory.Ended.Outputs
-	} else if rep, ok := s.prog.(workflow.Reporter); ok {
-		all = rep.Outputs()
-	}
-	out := make(map[string]json.RawMessage, len(all))
-	for k, v := range all {
-		raw, err := v.Load(s.values)
-		if err != nil {
-			return nil, err
-		}
-		out[k] = raw
-	}
-	return out, nil
-}
-
-func (s *state) unsettled(res *Result) {
-	if s.over() {
-		return
-	}
-	entry := func(o admission.Open) Unsettled {
-		return Unsettled{Visit: o.Command.Visit, Node: o.Command.Node, Kind: o.Command.Kind, Attempt: o.Attempt, Until: o.Until}
-	}
-	for _, o := range s.gate.InState(admission.Lost) {
-		u := entry(o)
-		u.Code, u.Message = workflow.CodeOwnerLost, "its write was in flight when the process ended; whether it happened is not known"
-		res.Uncertain = append(res.Uncertain, u)
-	}
-	for _, o := range s.gate.InState(admission.Refused) {
-		u := entry(o)
-		if o.Refusal != nil {
-			u.Code, u.Message = o.Refusal.Code, o.Refusal.Message
-		}
-		res.Unfinished = append(res.Unfinished, u)
-	}
-	breakers := s.gate.Breakers()
-	for _, o := range s.gate.InState(admission.Wanted) {
-		if b, open := breakers[o.Command.Provider]; open || o.Parked {
-			u := entry(o)
-			u.Code, u.Message, u.Until = b.Code, b.Message, max(u.Until, b.Until)
-			res.Unfinished = append(res.Unfinished, u)
-		}
-	}
 }

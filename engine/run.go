@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tenonrun/tenon/admission"
+	"github.com/tenonrun/tenon/history"
 	"github.com/tenonrun/tenon/internal/canon"
 	"github.com/tenonrun/tenon/store"
 	"github.com/tenonrun/tenon/workflow"
@@ -18,10 +19,10 @@ const maxBatch = 512
 // run is a run that this process owns. Its fields belong to the goroutine of
 // loop; attempts reach it through inbox.
 type run struct {
-	state
+	history.State
 	e        *Engine
 	owner    store.Owner
-	sink     sink
+	sink     history.Sink
 	inbox    chan message
 	dead     chan struct{} // closed when the loop has ended
 	pending  []workflow.Event
@@ -50,9 +51,9 @@ func (e *Engine) newRun(id workflow.RunID, owner store.Owner, by string) *run {
 		e: e, owner: owner, by: by, inbox: make(chan message, 64), dead: make(chan struct{}),
 		live: map[workflow.VisitID]*attempt{}, kids: map[workflow.VisitID]*kid{},
 	}
-	r.id = id
-	r.values = newLayered(e.cfg.Store)
-	r.sink = sink{redact: e.cfg.Redact, values: r.values}
+	r.ID = id
+	r.Values = history.NewLayered(blobs{e.cfg.Store})
+	r.sink = history.Sink{Redact: e.cfg.Redact, Values: r.Values}
 	return r
 }
 
@@ -71,7 +72,7 @@ func refOf(c workflow.StartVisit, attempt int) ref {
 
 // visitRef returns the ref of an open visit.
 func (r *run) visitRef(v workflow.VisitID) ref {
-	o, ok := r.gate.Visit(v)
+	o, ok := r.Gate.Visit(v)
 	if !ok {
 		return ref{id: string(v)}
 	}
@@ -80,14 +81,14 @@ func (r *run) visitRef(v workflow.VisitID) ref {
 
 // record makes an event, folds it, and queues it for the next append.
 func (r *run) record(about ref, p workflow.Payload) error {
-	r.sink.clean(p)
-	r.sink.bytes += 160
+	r.sink.Clean(p)
+	r.sink.Bytes += 160
 	e := workflow.Event{
-		Seq: r.seq + 1, At: max(r.e.now(), r.last), Epoch: r.owner.Epoch(),
+		Seq: r.Seq + 1, At: max(r.e.now(), r.Last), Epoch: r.owner.Epoch(),
 		ID: about.id, Node: about.node, Visit: about.number, Attempt: about.attempt, Invocation: about.invocation,
 		Payload: p,
 	}
-	if err := r.apply(e, r.e.cfg.Programs); err != nil {
+	if err := r.Apply(e, r.e.cfg.Programs); err != nil {
 		return err
 	}
 	r.pending = append(r.pending, e)
@@ -115,11 +116,11 @@ func (r *run) cycle(ctx context.Context) error {
 
 // step carries out the Program's wishes once; more tells whether anything moved.
 func (r *run) step() (more bool, err error) {
-	if err := r.decide(); err != nil {
+	if err := r.Decide(); err != nil {
 		return false, err
 	}
-	wishes := r.wishes
-	r.wishes = nil
+	wishes := r.Wishes
+	r.Wishes = nil
 	for _, c := range wishes {
 		more = true
 		if err := r.grant(c); err != nil {
@@ -127,7 +128,7 @@ func (r *run) step() (more bool, err error) {
 		}
 	}
 	for len(r.pending) < maxBatch && !r.stopping {
-		v, ok := r.gate.Next(r.e.now())
+		v, ok := r.Gate.Next(r.e.now())
 		if !ok {
 			break
 		}
@@ -165,7 +166,7 @@ func (r *run) grant(c workflow.Command) error {
 	case workflow.StartTimer:
 		return r.record(r.visitRef(c.Visit), &workflow.TimerStarted{Until: c.At})
 	case workflow.CancelTimer:
-		delete(r.memory.Timers, c.Visit)
+		delete(r.Memory.Timers, c.Visit)
 	case workflow.StartChild:
 		return r.startChild(c)
 	case workflow.CancelChild:
@@ -177,7 +178,7 @@ func (r *run) grant(c workflow.Command) error {
 		r.dirty = true
 		return r.record(ref{}, &ended)
 	default:
-		return workflow.Errorf(workflow.CodeInternal, "run %s: the workflow wishes for %T, which this driver cannot do", r.id, c)
+		return workflow.Errorf(workflow.CodeInternal, "run %s: the workflow wishes for %T, which this driver cannot do", r.ID, c)
 	}
 	return nil
 }
@@ -187,7 +188,7 @@ func (r *run) cancelVisit(v workflow.VisitID) {
 		a.cancel(workflow.Errorf(workflow.CodeAborted, "the visit is no longer wanted"))
 		return
 	}
-	r.gate.Drop(v)
+	r.Gate.Drop(v)
 }
 
 // flush appends what is pending. After it, replies go out and attempts begin.
@@ -212,8 +213,8 @@ func (r *run) flush(ctx context.Context) error {
 
 func (r *run) append(ctx context.Context) error {
 	a := store.Append{
-		Run: r.id, Epoch: r.owner.Epoch(), After: r.appended, Create: r.create,
-		Events: r.pending, Blobs: r.values.take(), Taken: r.taken,
+		Run: r.ID, Epoch: r.owner.Epoch(), After: r.appended, Create: r.create,
+		Events: r.pending, Blobs: r.Values.Take(), Taken: r.taken,
 	}
 	if r.dirty {
 		r.dirty = false
@@ -228,48 +229,48 @@ func (r *run) append(ctx context.Context) error {
 	a.Snapshot = snap
 	r.e.cfg.Probe("append")
 	if err := r.e.cfg.Store.Append(ctx, a); err != nil {
-		return fmt.Errorf("recording run %s: %w", r.id, err)
+		return fmt.Errorf("recording run %s: %w", r.ID, err)
 	}
 	r.e.cfg.Probe("appended")
-	r.values.clear()
+	r.Values.Clear()
 	r.create, r.taken = nil, nil
-	r.appended = r.seq
+	r.appended = r.Seq
 	for i := range r.pending {
-		r.e.cfg.Observe(Notice{Run: r.id, Event: &r.pending[i], Visit: r.pending[i].VisitID(), Node: r.pending[i].Node})
+		r.e.cfg.Observe(Notice{Run: r.ID, Event: &r.pending[i], Visit: r.pending[i].VisitID(), Node: r.pending[i].Node})
 	}
 	r.pending = r.pending[:0:0]
 	return nil
 }
 
 // loop drives the run until it rests.
-func (r *run) loop(ctx context.Context) (Result, error) {
+func (r *run) loop(ctx context.Context) (history.Result, error) {
 	defer close(r.dead)
 	poll := time.NewTicker(r.e.cfg.Poll)
 	defer poll.Stop()
 	if r.create == nil { // a new run has no messages yet
 		if err := r.drain(ctx); err != nil {
-			return Result{}, r.abandon(err)
+			return history.Result{}, r.abandon(err)
 		}
 	}
 	if err := r.fireTimers(); err != nil { // what came due while nobody drove the run
-		return Result{}, r.abandon(err)
+		return history.Result{}, r.abandon(err)
 	}
 	for {
 		if err := r.cycle(ctx); err != nil {
-			return Result{}, r.abandon(err)
+			return history.Result{}, r.abandon(err)
 		}
 		if r.atRest() {
 			again, err := r.settleDown(ctx)
 			if err != nil {
-				return Result{}, r.abandon(err)
+				return history.Result{}, r.abandon(err)
 			}
 			if !again {
-				return r.result()
+				return r.report()
 			}
 			continue
 		}
 		if err := r.await(ctx, poll.C); err != nil {
-			return Result{}, r.abandon(err)
+			return history.Result{}, r.abandon(err)
 		}
 	}
 }
@@ -277,8 +278,8 @@ func (r *run) loop(ctx context.Context) (Result, error) {
 // settleDown looks into the inbox once more before the run rests, and writes
 // the head; again is true when there is something to do after all.
 func (r *run) settleDown(ctx context.Context) (again bool, err error) {
-	before := r.seq
-	if end := r.memory.Ended; end != nil && end.Status.Terminal() {
+	before := r.Seq
+	if end := r.Memory.Ended; end != nil && end.Status.Terminal() {
 		return false, nil // the head went with the end
 	}
 	if !r.stopping {
@@ -286,7 +287,7 @@ func (r *run) settleDown(ctx context.Context) (again bool, err error) {
 			return false, err
 		}
 	}
-	if r.seq != before {
+	if r.Seq != before {
 		return true, nil
 	}
 	r.dirty = true
@@ -374,7 +375,7 @@ func (r *run) abandon(err error) error {
 	}
 	var stale *store.Stale
 	if errors.As(err, &stale) {
-		r.e.cfg.Log.Warn("lost ownership of a run", "run", r.id, "err", err)
+		r.e.cfg.Log.Warn("lost ownership of a run", "run", r.ID, "err", err)
 	}
 	return err
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tenonrun/tenon"
 	"github.com/tenonrun/tenon/engine"
+	"github.com/tenonrun/tenon/history"
 	"github.com/tenonrun/tenon/piece"
 	"github.com/tenonrun/tenon/store"
 	"github.com/tenonrun/tenon/workflow"
@@ -99,8 +100,8 @@ func (b *bench) start(w *tenon.Workflow, name string, want workflow.Status) erro
 	return reached(want)(b.t.Run(context.Background(), tenon.Request{Workflow: w, ID: workflow.RunID(name), By: "bench"}))
 }
 
-func reached(want workflow.Status) func(engine.Result, error) error {
-	return func(res engine.Result, err error) error {
+func reached(want workflow.Status) func(history.Result, error) error {
+	return func(res history.Result, err error) error {
 		if err == nil && res.Status != want {
 			err = fmt.Errorf("run %s is %s, not %s: %v", res.Run, res.Status, want, res.Failures)
 		}

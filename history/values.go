@@ -1,7 +1,6 @@
-package engine
+package history
 
 import (
-	"encoding/json"
 	"sync"
 
 	"github.com/tenonrun/tenon/internal/canon"
@@ -10,20 +9,20 @@ import (
 	"github.com/tenonrun/tenon/workflow"
 )
 
-// layered reads values from what is not appended yet, then from the store. The
+// Layered reads values from what is not appended yet, then from the store. The
 // loop writes it; pieces read it too.
-type layered struct {
+type Layered struct {
 	below workflow.Values
 	mu    sync.Mutex
 	fresh map[workflow.Digest][]byte
 }
 
-func newLayered(s store.Store) *layered {
-	return &layered{below: blobs{s}, fresh: map[workflow.Digest][]byte{}}
+func NewLayered(below workflow.Values) *Layered {
+	return &Layered{below: below, fresh: map[workflow.Digest][]byte{}}
 }
 
 // Load implements workflow.Values.
-func (l *layered) Load(d workflow.Digest) ([]byte, error) {
+func (l *Layered) Load(d workflow.Digest) ([]byte, error) {
 	l.mu.Lock()
 	raw, ok := l.fresh[d]
 	l.mu.Unlock()
@@ -33,7 +32,8 @@ func (l *layered) Load(d workflow.Digest) ([]byte, error) {
 	return l.below.Load(d)
 }
 
-func (l *layered) put(raw []byte) workflow.Digest {
+// Put keeps a text and returns its digest.
+func (l *Layered) Put(raw []byte) workflow.Digest {
 	d := workflow.Digest(canon.Sum(raw))
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -41,8 +41,8 @@ func (l *layered) put(raw []byte) workflow.Digest {
 	return d
 }
 
-// take hands out what is not appended yet; clear forgets it after the append.
-func (l *layered) take() []store.Blob {
+// Take hands out what is not appended yet; Clear forgets it after the append.
+func (l *Layered) Take() []store.Blob {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	out := make([]store.Blob, 0, len(l.fresh))
@@ -52,37 +52,38 @@ func (l *layered) take() []store.Blob {
 	return out
 }
 
-func (l *layered) clear() {
+// Clear forgets what was appended.
+func (l *Layered) Clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	clear(l.fresh)
 }
 
-// sink prepares payloads for the history: secrets are redacted, and values over
+// Sink prepares payloads for the history: secrets are redacted, and values over
 // the inline limit become references.
-type sink struct {
-	redact *text.Redactor
-	values *layered
-	bytes  int // of inline values and blobs, roughly what they add to the log
+type Sink struct {
+	Redact *text.Redactor
+	Values *Layered
+	Bytes  int // of inline values and blobs, roughly what they add to the log
 }
 
-func (s *sink) value(v *workflow.Value) {
+func (s *Sink) value(v *workflow.Value) {
 	if v.JSON == nil {
 		return
 	}
 	raw := v.JSON
 	if len(raw) > 8 { // shorter than any secret
-		raw = s.redact.RedactJSON(raw)
+		raw = s.Redact.RedactJSON(raw)
 	}
-	s.bytes += len(raw)
+	s.Bytes += len(raw)
 	if len(raw) > workflow.InlineLimit {
-		*v = workflow.Value{Digest: s.values.put(raw), Size: len(raw)}
+		*v = workflow.Value{Digest: s.Values.Put(raw), Size: len(raw)}
 		return
 	}
 	v.JSON = raw
 }
 
-func (s *sink) members(m map[string]workflow.Value) map[string]workflow.Value {
+func (s *Sink) members(m map[string]workflow.Value) map[string]workflow.Value {
 	if len(m) == 0 {
 		return m
 	}
@@ -94,21 +95,21 @@ func (s *sink) members(m map[string]workflow.Value) map[string]workflow.Value {
 	return out
 }
 
-func (s *sink) text(t *string) {
+func (s *Sink) text(t *string) {
 	if len(*t) > 8 {
-		*t = s.redact.Redact(*t)
+		*t = s.Redact.Redact(*t)
 	}
-	s.bytes += len(*t)
+	s.Bytes += len(*t)
 }
 
-func (s *sink) failure(f *workflow.Failure) {
+func (s *Sink) failure(f *workflow.Failure) {
 	if f != nil {
 		s.text(&f.Message)
 	}
 }
 
-// clean prepares a payload in place. It is the payload's only owner.
-func (s *sink) clean(p workflow.Payload) {
+// Clean prepares a payload in place. It is the payload's only owner.
+func (s *Sink) Clean(p workflow.Payload) {
 	switch p := p.(type) {
 	case *workflow.RunStarted:
 		s.value(&p.Inputs)
@@ -149,7 +150,7 @@ func (s *sink) clean(p workflow.Payload) {
 	}
 }
 
-func (s *sink) settled(p *workflow.Settled) {
+func (s *Sink) settled(p *workflow.Settled) {
 	s.value(&p.Output)
 	p.Vars = s.members(p.Vars)
 	s.value(&p.Private)
@@ -161,13 +162,4 @@ func (s *sink) settled(p *workflow.Settled) {
 	for i := range p.Warnings {
 		s.text(&p.Warnings[i])
 	}
-}
-
-// rawOf encodes v; what does not encode becomes null.
-func rawOf(v any) json.RawMessage {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return json.RawMessage("null")
-	}
-	return raw
 }

@@ -1,4 +1,4 @@
-package engine
+package history
 
 import (
 	"fmt"
@@ -9,30 +9,30 @@ import (
 	"github.com/tenonrun/tenon/workflow"
 )
 
-// state is the fold of a run's history: the Program, the Gate, and what the
+// State is the fold of a run's history: the Program, the Gate, and what the
 // driver itself must know. It is used to drive and to inspect.
-type state struct {
-	id     workflow.RunID
-	seq    int64
-	begun  workflow.Time
-	last   workflow.Time
-	start  workflow.RunStarted
-	prog   workflow.Program
-	gate   *admission.Gate
-	values *layered
-	memory memory
-	wishes []workflow.Command // given and not answered by an event
+type State struct {
+	ID      workflow.RunID
+	Seq     int64         // of the newest event
+	Begun   workflow.Time // of the first event
+	Last    workflow.Time // of the newest event
+	Start   workflow.RunStarted
+	Program workflow.Program
+	Gate    *admission.Gate
+	Values  *Layered
+	Memory  Memory
+	Wishes  []workflow.Command // given and not answered by an event
 }
 
-// memory is the part of the state that a snapshot holds beside Program and Gate.
-type memory struct {
+// Memory is the part of the state that a snapshot holds beside Program and Gate.
+type Memory struct {
 	Asked    map[workflow.VisitID][]workflow.Question       `json:"asked,omitempty"` // questions of open visits, answered ones too
 	Timers   map[workflow.VisitID]workflow.Time             `json:"timers,omitempty"`
 	Children map[workflow.VisitID]workflow.ChildStarted     `json:"children,omitempty"` // not ended
 	Memos    map[workflow.VisitID]map[string]workflow.Value `json:"memos,omitempty"`    // of open visits
 	Calls    map[workflow.VisitID]int                       `json:"calls,omitempty"`    // invocations of open visits
 	Tries    map[workflow.VisitID]map[string]int            `json:"tries,omitempty"`    // invocations of open visits, by key
-	Live     map[string]liveCall                            `json:"live,omitempty"`     // reserved, not settled
+	Live     map[string]LiveCall                            `json:"live,omitempty"`     // reserved, not settled
 	Steering map[workflow.VisitID][]string                  `json:"steering,omitempty"` // texts claimed by open visits
 	Texts    map[int64]string                               `json:"texts,omitempty"`    // steering not claimed yet, by seq
 	Warnings []string                                       `json:"warnings,omitempty"`
@@ -44,8 +44,8 @@ type memory struct {
 	Lost     int                                            `json:"lost,omitempty"` // invocations whose result is unknown
 }
 
-// liveCall is an invocation on its way.
-type liveCall struct {
+// LiveCall is an invocation on its way.
+type LiveCall struct {
 	Visit      workflow.VisitID `json:"visit"`
 	Node       string           `json:"node"`
 	Number     int              `json:"number"`
@@ -54,85 +54,85 @@ type liveCall struct {
 	Key        string           `json:"key"`
 }
 
-func newMemory() memory {
-	return memory{
+func newMemory() Memory {
+	return Memory{
 		Asked:  map[workflow.VisitID][]workflow.Question{},
 		Timers: map[workflow.VisitID]workflow.Time{}, Children: map[workflow.VisitID]workflow.ChildStarted{},
 		Memos: map[workflow.VisitID]map[string]workflow.Value{}, Calls: map[workflow.VisitID]int{},
-		Tries: map[workflow.VisitID]map[string]int{}, Live: map[string]liveCall{},
+		Tries: map[workflow.VisitID]map[string]int{}, Live: map[string]LiveCall{},
 		AI: map[workflow.VisitID]bool{}, Steering: map[workflow.VisitID][]string{}, Texts: map[int64]string{},
 	}
 }
 
 // begin makes Program and Gate of a run from its first event.
-func (s *state) begin(e workflow.Event, programs map[string]workflow.Factory) error {
+func (s *State) begin(e workflow.Event, programs map[string]workflow.Factory) error {
 	start, ok := e.Payload.(*workflow.RunStarted)
 	if !ok {
-		return &workflow.Damage{Run: s.id, Seq: e.Seq, Err: fmt.Errorf("the history begins with %s", e.Type())}
+		return &workflow.Damage{Run: s.ID, Seq: e.Seq, Err: fmt.Errorf("the history begins with %s", e.Type())}
 	}
 	f := programs[start.Kind]
 	if f == nil {
-		return workflow.Errorf(workflow.CodeResumeIncompatible, "run %s is a %q workflow, which this program does not know", s.id, start.Kind)
+		return workflow.Errorf(workflow.CodeResumeIncompatible, "run %s is a %q workflow, which this program does not know", s.ID, start.Kind)
 	}
-	prog, err := f.New(s.id, *start, s.values)
+	prog, err := f.New(s.ID, *start, s.Values)
 	if err != nil {
 		return err
 	}
-	s.start, s.begun, s.prog, s.memory = *start, e.At, prog, newMemory()
-	s.gate = admission.New(start.Options)
+	s.Start, s.Begun, s.Program, s.Memory = *start, e.At, prog, newMemory()
+	s.Gate = admission.New(start.Options)
 	return nil
 }
 
-// apply folds one event into everything. Wishes that the event leads to are
-// collected by decide.
-func (s *state) apply(e workflow.Event, programs map[string]workflow.Factory) error {
-	if s.prog == nil {
+// Apply folds one event into everything. Wishes that the event leads to are
+// collected by Decide.
+func (s *State) Apply(e workflow.Event, programs map[string]workflow.Factory) error {
+	if s.Program == nil {
 		if err := s.begin(e, programs); err != nil {
 			return err
 		}
 	}
-	if err := s.prog.Apply(e); err != nil {
+	if err := s.Program.Apply(e); err != nil {
 		return err
 	}
-	s.gate.Apply(e)
+	s.Gate.Apply(e)
 	s.note(e)
-	s.seq, s.last = e.Seq, e.At
+	s.Seq, s.Last = e.Seq, e.At
 	return nil
 }
 
-// decide takes the Program's new wishes: visits go to the Gate, the others wait
+// Decide takes the Program's new wishes: visits go to the Gate, the others wait
 // for their event.
-func (s *state) decide() error {
-	n := len(s.wishes)
+func (s *State) Decide() error {
+	n := len(s.Wishes)
 	var err error
-	if s.wishes, err = s.prog.Decide(s.wishes); err != nil {
+	if s.Wishes, err = s.Program.Decide(s.Wishes); err != nil {
 		return err
 	}
-	kept := s.wishes[:n]
-	for _, c := range s.wishes[n:] {
+	kept := s.Wishes[:n]
+	for _, c := range s.Wishes[n:] {
 		if sv, ok := c.(workflow.StartVisit); ok {
-			s.gate.Want(sv)
+			s.Gate.Want(sv)
 			continue
 		}
 		kept = append(kept, c)
 	}
-	s.wishes = kept
+	s.Wishes = kept
 	return nil
 }
 
-// replay is apply for a recorded event: wishes that it answers are struck.
-func (s *state) replay(e workflow.Event, programs map[string]workflow.Factory) error {
-	if err := s.apply(e, programs); err != nil {
+// Replay is Apply for a recorded event: wishes that it answers are struck.
+func (s *State) Replay(e workflow.Event, programs map[string]workflow.Factory) error {
+	if err := s.Apply(e, programs); err != nil {
 		return err
 	}
-	if len(s.wishes) > 0 {
+	if len(s.Wishes) > 0 {
 		s.strike(e)
 	}
-	return s.decide()
+	return s.Decide()
 }
 
-func (s *state) strike(e workflow.Event) {
-	s.wishes = slices.DeleteFunc(s.wishes, func(c workflow.Command) bool {
+func (s *State) strike(e workflow.Event) {
+	s.Wishes = slices.DeleteFunc(s.Wishes, func(c workflow.Command) bool {
 		switch c.(type) {
 		case workflow.SettleVisit:
 			return e.Type() == workflow.TypeSettled && c.CommandID() == e.ID
@@ -148,8 +148,8 @@ func (s *state) strike(e workflow.Event) {
 }
 
 // note folds an event into the driver's own memory.
-func (s *state) note(e workflow.Event) {
-	m, v := &s.memory, e.VisitID()
+func (s *State) note(e workflow.Event) {
+	m, v := &s.Memory, e.VisitID()
 	switch p := e.Payload.(type) {
 	case *workflow.Admitted:
 		s.noteAdmitted(v, p)
@@ -161,7 +161,7 @@ func (s *state) note(e workflow.Event) {
 			m.Tries[v] = tries
 		}
 		tries[p.Key]++
-		m.Live[callID(v, e.Invocation)] = liveCall{
+		m.Live[CallID(v, e.Invocation)] = LiveCall{
 			Visit: v, Node: e.Node, Number: e.Visit, Attempt: e.Attempt, Invocation: e.Invocation, Key: p.Key,
 		}
 	case *workflow.InvocationSettled:
@@ -191,8 +191,8 @@ func (s *state) note(e workflow.Event) {
 }
 
 // noteRun folds the events about the run as a whole.
-func (s *state) noteRun(e workflow.Event) {
-	m := &s.memory
+func (s *State) noteRun(e workflow.Event) {
+	m := &s.Memory
 	switch p := e.Payload.(type) {
 	case *workflow.Steered:
 		m.Texts[e.Seq] = p.Text
@@ -201,8 +201,8 @@ func (s *state) noteRun(e workflow.Event) {
 	case *workflow.Forked:
 		m.ForkOf, m.Cut, m.Ended = p.Parent, p.Cut, nil
 		m.Asked, m.Children = map[workflow.VisitID][]workflow.Question{}, map[workflow.VisitID]workflow.ChildStarted{}
-		m.Timers, m.Live = map[workflow.VisitID]workflow.Time{}, map[string]liveCall{}
-		s.wishes = slices.DeleteFunc(s.wishes, func(c workflow.Command) bool {
+		m.Timers, m.Live = map[workflow.VisitID]workflow.Time{}, map[string]LiveCall{}
+		s.Wishes = slices.DeleteFunc(s.Wishes, func(c workflow.Command) bool {
 			_, child := c.(workflow.StartChild) // is given again in the fork's own name
 			_, result := c.(workflow.SettleVisit)
 			return child || result && c.CommandID() == string(p.Patch.Reopen)
@@ -213,24 +213,24 @@ func (s *state) noteRun(e workflow.Event) {
 	}
 }
 
-func (s *state) noteAdmitted(v workflow.VisitID, p *workflow.Admitted) {
+func (s *State) noteAdmitted(v workflow.VisitID, p *workflow.Admitted) {
 	if p.AI {
-		s.memory.AI[v] = true
+		s.Memory.AI[v] = true
 	}
 	if p.Continued || len(p.Steered) == 0 {
 		return
 	}
 	var texts []string
 	for _, seq := range p.Steered {
-		texts = append(texts, s.memory.Texts[seq])
-		delete(s.memory.Texts, seq)
+		texts = append(texts, s.Memory.Texts[seq])
+		delete(s.Memory.Texts, seq)
 	}
-	s.memory.Steering[v] = append(s.memory.Steering[v], texts...)
+	s.Memory.Steering[v] = append(s.Memory.Steering[v], texts...)
 }
 
-func (s *state) noteCall(v workflow.VisitID, e workflow.Event, p *workflow.InvocationSettled) {
-	m := &s.memory
-	delete(m.Live, callID(v, e.Invocation))
+func (s *State) noteCall(v workflow.VisitID, e workflow.Event, p *workflow.InvocationSettled) {
+	m := &s.Memory
+	delete(m.Live, CallID(v, e.Invocation))
 	if p.Status == workflow.InvocationLost {
 		m.Lost++
 	}
@@ -247,8 +247,8 @@ func (s *state) noteCall(v workflow.VisitID, e workflow.Event, p *workflow.Invoc
 // maxDead bounds the list of failed AI visits.
 const maxDead = 100
 
-func (s *state) noteSettled(v workflow.VisitID, p *workflow.Settled) {
-	m := &s.memory
+func (s *State) noteSettled(v workflow.VisitID, p *workflow.Settled) {
+	m := &s.Memory
 	s.warn(p.Warnings...)
 	if m.AI[v] && p.Status == workflow.VisitFailed && p.Error != nil && len(m.Dead) < maxDead {
 		m.Dead = append(m.Dead, Dead{Visit: v, Failure: *p.Error})
@@ -256,17 +256,17 @@ func (s *state) noteSettled(v workflow.VisitID, p *workflow.Settled) {
 	s.forget(v)
 }
 
-func (s *state) warn(w ...string) {
+func (s *State) warn(w ...string) {
 	for _, text := range w {
-		if !slices.Contains(s.memory.Warnings, text) && len(s.memory.Warnings) < 50 {
-			s.memory.Warnings = append(s.memory.Warnings, text)
+		if !slices.Contains(s.Memory.Warnings, text) && len(s.Memory.Warnings) < 50 {
+			s.Memory.Warnings = append(s.Memory.Warnings, text)
 		}
 	}
 }
 
 // forget drops what only an open visit needs.
-func (s *state) forget(v workflow.VisitID) {
-	m := &s.memory
+func (s *State) forget(v workflow.VisitID) {
+	m := &s.Memory
 	delete(m.Asked, v)
 	delete(m.Timers, v)
 	delete(m.Memos, v)
@@ -276,10 +276,10 @@ func (s *state) forget(v workflow.VisitID) {
 	delete(m.AI, v)
 }
 
-// openQuestions returns the questions without an answer, oldest first.
-func (s *state) openQuestions() []workflow.Question {
+// Questions returns the questions without an answer, oldest first.
+func (s *State) Questions() []workflow.Question {
 	var out []workflow.Question
-	for _, all := range s.memory.Asked {
+	for _, all := range s.Memory.Asked {
 		for _, q := range all {
 			if q.Answer == nil {
 				out = append(out, q)
@@ -298,4 +298,5 @@ func (s *state) openQuestions() []workflow.Question {
 	return out
 }
 
-func callID(v workflow.VisitID, n int) string { return string(v) + "/" + strconv.Itoa(n) }
+// CallID names an invocation in Memory.Live.
+func CallID(v workflow.VisitID, n int) string { return string(v) + "/" + strconv.Itoa(n) }
