@@ -18,8 +18,7 @@ import (
 )
 
 // registry lists every kind of node; there is no other place where one is added.
-func registry(redact *text.Redactor, b *backends, more []piece.Piece) (*piece.Registry, error) {
-	runner := process.New(process.Config{})
+func registry(runner *process.Runner, redact *text.Redactor, b *backends, more []piece.Piece) (*piece.Registry, error) {
 	return piece.NewRegistry(slices.Concat(
 		control.Pieces(),
 		model.Pieces(model.Config{Backend: b.capabilities}),
@@ -28,6 +27,16 @@ func registry(redact *text.Redactor, b *backends, more []piece.Piece) (*piece.Re
 		evidence.Pieces(),
 		more,
 	)...)
+}
+
+// sweep ends host commands that a dead process left running. Pieces that start
+// none have nothing to sweep.
+func (t *Tenon) sweep(ctx context.Context, run workflow.RunID, kinds []string) error {
+	if !slices.ContainsFunc(kinds, func(k string) bool { return k == "shell" || k == "verify" }) {
+		return nil
+	}
+	_, err := t.runner.Sweep(ctx, string(run))
+	return err
 }
 
 // candidate hashes the work trees of a run.

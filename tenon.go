@@ -30,6 +30,7 @@ import (
 	"github.com/tenonrun/tenon/store/sqlite"
 	"github.com/tenonrun/tenon/workflow"
 	"github.com/tenonrun/tenon/workspace/git"
+	"github.com/tenonrun/tenon/workspace/process"
 )
 
 // Config opens a Tenon. The zero value opens the project around the working
@@ -64,6 +65,7 @@ type Tenon struct {
 	pieces   *piece.Registry
 	backends *backends
 	redact   *text.Redactor
+	runner   *process.Runner
 	close    func() error
 }
 
@@ -82,11 +84,11 @@ func Open(ctx context.Context, cfg Config) (*Tenon, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Tenon{Project: p, cfg: cfg, redact: text.NewRedactor(os.Environ())}
+	t := &Tenon{Project: p, cfg: cfg, redact: text.NewRedactor(os.Environ()), runner: process.New(process.Config{})}
 	if t.backends, err = newBackends(p, cfg.Providers); err != nil {
 		return nil, err
 	}
-	if t.pieces, err = registry(t.redact, t.backends, cfg.Pieces); err != nil {
+	if t.pieces, err = registry(t.runner, t.redact, t.backends, cfg.Pieces); err != nil {
 		return nil, err
 	}
 	if err := t.openStore(ctx); err != nil {
@@ -121,6 +123,7 @@ func (t *Tenon) newEngine() (*engine.Engine, error) {
 		Executor:  func(name string) (executor.Executor, error) { return t.backends.executor(name) },
 		Candidate: t.candidate,
 		Child:     t.child,
+		Sweep:     t.sweep,
 		Redact:    t.redact, Observe: t.cfg.Observe, Calls: t.Project.Config.Limits.Concurrency,
 		Log: t.cfg.Log, Binary: t.cfg.Version, Probe: t.cfg.Probe, WaitFor: t.cfg.WaitFor,
 	})

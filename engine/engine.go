@@ -31,6 +31,10 @@ type Config struct {
 	// Child makes the launch of a child run from its parent, the pinned document
 	// and the inputs; nil when there are none.
 	Child func(parent workflow.RunStarted, doc workflow.Ref, text, inputs []byte) (Launch, error)
+	// Sweep ends the host processes that a dead owner of the run left behind. It
+	// is called before the lost attempts, of these kinds, are judged; nil when
+	// there can be none.
+	Sweep func(ctx context.Context, run workflow.RunID, kinds []string) error
 	// Redact removes secrets from everything that is recorded or shown.
 	Redact *text.Redactor
 	// Observe sees events after they are recorded, and transient progress. It

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/tenonrun/tenon/admission"
 	"github.com/tenonrun/tenon/history"
@@ -129,7 +130,7 @@ func (e *Engine) driveOnce(ctx context.Context, id workflow.RunID, by string) (r
 		return history.Result{}, false, fmt.Errorf("reading the workflow of run %s: %w", id, err)
 	}
 	r.prepare(doc)
-	if err := r.takeOver(); err != nil {
+	if err := r.takeOver(ctx); err != nil {
 		return history.Result{}, false, err
 	}
 	res, err = r.loop(ctx)
@@ -144,7 +145,7 @@ func (e *Engine) driveOnce(ctx context.Context, id workflow.RunID, by string) (r
 }
 
 // takeOver settles what the last owner left: its calls and attempts are lost.
-func (r *run) takeOver() error {
+func (r *run) takeOver(ctx context.Context) error {
 	if err := r.record(ref{}, &workflow.Resumed{Process: r.e.cfg.Process, By: r.by, Binary: r.e.cfg.Binary}); err != nil {
 		return err
 	}
@@ -159,10 +160,11 @@ func (r *run) takeOver() error {
 			return err
 		}
 	}
-	for _, o := range r.Gate.InState(admission.Running) {
-		if o.Command.Self {
-			continue
-		}
+	running := slices.DeleteFunc(r.Gate.InState(admission.Running), func(o admission.Open) bool { return o.Command.Self })
+	if err := r.sweep(ctx, running); err != nil {
+		return err
+	}
+	for _, o := range running {
 		c := o.Command
 		l := &workflow.Lost{Code: workflow.CodeOwnerLost, Message: "the process that ran it is gone"}
 		if c.Effect == workflow.EffectWrite && c.Uncertain {
@@ -175,6 +177,21 @@ func (r *run) takeOver() error {
 	}
 	for v, c := range r.Memory.Children {
 		r.kids[v] = &kid{run: c.Run, visit: v, ref: c.Ref, inputs: c.Inputs, due: true}
+	}
+	return nil
+}
+
+// sweep ends what the dead owner's attempts left running.
+func (r *run) sweep(ctx context.Context, running []admission.Open) error {
+	if len(running) == 0 || r.e.cfg.Sweep == nil {
+		return nil
+	}
+	var kinds []string
+	for _, o := range running {
+		kinds = append(kinds, o.Command.Kind)
+	}
+	if err := r.e.cfg.Sweep(ctx, r.ID, kinds); err != nil {
+		return fmt.Errorf("ending what a dead process left of run %s: %w", r.ID, err)
 	}
 	return nil
 }
