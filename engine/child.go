@@ -129,7 +129,7 @@ func (m *kidDone) handle(r *run) error {
 		delete(r.kids, m.visit)
 		return r.record(r.visitRef(m.visit), &workflow.ChildEnded{Run: k.run, Status: workflow.StatusInvalid, Reasons: []string{m.err.Error()}})
 	case m.err != nil:
-		return nil
+		return nil //nolint:nilerr // told with the run's result; a resume drives the child again
 	case !m.result.Status.Terminal():
 		k.rest = &m.result
 		return nil

@@ -3,7 +3,6 @@ package engine
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -66,7 +65,10 @@ func (e *Engine) Continue(ctx context.Context, id workflow.RunID, l Launch, reru
 // fixed is an owner for a run that is only imagined.
 type fixed struct{}
 
-func (fixed) Epoch() int64   { return 1 }
+// Epoch is that of a first owner.
+func (fixed) Epoch() int64 { return 1 }
+
+// Release has nothing to give back.
 func (fixed) Release() error { return nil }
 
 // editing replays an old history under a new document.
@@ -244,5 +246,5 @@ func selfParams(c workflow.StartVisit) workflow.Digest {
 	if !slices.Contains([]string{workflow.KindWait, workflow.KindWorkflow}, c.Kind) {
 		return ""
 	}
-	return workflow.Digest(canon.Sum(json.RawMessage(c.Params)))
+	return workflow.Digest(canon.Sum(c.Params))
 }

@@ -185,7 +185,11 @@ func (p *program) advance(s *scope, name string) {
 	v.id = workflow.VisitID(visitID(s.id, name, v.number))
 	p.visits[v.id] = v
 	if s.detour > 0 {
-		s.detour++
+		if s.detour++; s.detour > maxDetour+1 { // the loader refuses such documents
+			p.drop(v)
+			p.endScope(s, workflow.Completion{Reasons: []string{string(workflow.CodeRecursionLimit)}})
+			return
+		}
 	}
 	v.self = n.control != nil && !p.mustProve(v)
 	if n.templated {

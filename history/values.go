@@ -17,6 +17,7 @@ type Layered struct {
 	fresh map[workflow.Digest][]byte
 }
 
+// NewLayered returns a Layered with nothing above the store.
 func NewLayered(below workflow.Values) *Layered {
 	return &Layered{below: below, fresh: map[workflow.Digest][]byte{}}
 }
