@@ -44,6 +44,7 @@ func (d *drive) waits() engine.Waits {
 // driving opens the project with progress and drives a run in it.
 func (a *app) driving(ctx context.Context, d drive, do func(*tenon.Tenon, *watcher) (history.Result, error), tune ...func(*tenon.Config)) error {
 	w := a.watch()
+	defer w.stop()
 	tune = append(tune, func(c *tenon.Config) { c.Observe, c.WaitFor = w.see, d.waits() })
 	return a.with(ctx, func(t *tenon.Tenon) error {
 		w.t = t

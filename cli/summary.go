@@ -140,18 +140,25 @@ func raiseHint(res history.Result) string {
 // outputs prints what the nodes gave, for show.
 func (a *app) outputs(res history.Result) {
 	for _, name := range slices.Sorted(maps.Keys(res.Outputs)) {
-		var buf any
-		if err := json.Unmarshal(res.Outputs[name], &buf); err != nil {
-			continue
-		}
-		raw, err := json.Marshal(buf)
-		if err != nil {
-			continue
-		}
-		s := string(raw)
+		s := oneLine(res.Outputs[name])
 		if r := []rune(s); len(r) > 300 {
 			s = string(r[:300]) + "… (tenon show --json has all of it)"
 		}
 		fmt.Fprintf(a.std.Out, "  output %s: %s\n", name, s)
 	}
+}
+
+// oneLine is JSON for people: short, and with the signs of HTML as they are.
+func oneLine(raw json.RawMessage) string {
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return string(raw)
+	}
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return string(raw)
+	}
+	return strings.TrimSpace(b.String())
 }
