@@ -127,6 +127,10 @@ func (r *run) statusNow() workflow.Status {
 			all = append(all, k.rest.Status)
 			kids = true
 		}
+		if k.err != nil {
+			all = append(all, workflow.StatusInterrupted) // a resume drives it again
+			kids = true
+		}
 	}
 	if !kids || own != workflow.StatusWaiting || len(r.Questions()) > 0 {
 		all = append(all, own)

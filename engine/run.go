@@ -16,6 +16,9 @@ import (
 // maxBatch bounds the events of one append.
 const maxBatch = 512
 
+// headAge is how old the index row of a moving run may become.
+const headAge = time.Second
+
 // run is a run that this process owns. Its fields belong to the goroutine of
 // loop; attempts reach it through inbox.
 type run struct {
@@ -37,7 +40,8 @@ type run struct {
 	kids     map[workflow.VisitID]*kid
 	held     []*reserve // calls that wait for a running one to give something back
 	stopping bool
-	hashes   bool // the definition reads the candidate
+	told     workflow.Time // when the head was written
+	hashes   bool          // the definition reads the candidate
 	snapped  int64
 	snapSize int
 	by       string
@@ -216,8 +220,8 @@ func (r *run) append(ctx context.Context) error {
 		Run: r.ID, Epoch: r.owner.Epoch(), After: r.appended, Create: r.create,
 		Events: r.pending, Blobs: r.Values.Take(), Taken: r.taken,
 	}
-	if r.dirty {
-		r.dirty = false
+	if r.dirty || r.Last >= r.told.Add(headAge) {
+		r.dirty, r.told = false, r.Last
 		r.fillHead()
 		head := r.head
 		a.Head = &head
