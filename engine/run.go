@@ -319,6 +319,9 @@ func (r *run) await(ctx context.Context, poll <-chan time.Time) error {
 	case <-timer:
 		return r.fireTimers()
 	case <-poll:
+		if r.Last > r.told && r.e.now() >= r.told.Add(headAge) {
+			r.dirty = true
+		}
 		if err := r.fireTimers(); err != nil {
 			return err
 		}
