@@ -152,7 +152,7 @@ func counted(args cobra.PositionalArgs) cobra.PositionalArgs {
 		if args == nil || args(c, given) == nil {
 			return nil
 		}
-		return usageError{fmt.Errorf("%d arguments do not fit: %s", len(given), c.UseLine()), c.CommandPath()}
+		return usageError{fmt.Errorf("wrong number of arguments (%d): %s", len(given), c.UseLine()), c.CommandPath()}
 	}
 }
 

@@ -146,7 +146,9 @@ func (a *app) doctorCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.report(rep, fmt.Sprintf("salvaged into %s; to use it: move %s aside and put %s in its place", salvage, p.Home, salvage))
+			a.found(rep) // what is lost is told; what is saved is what was asked for
+			fmt.Fprintf(a.std.Err, "salvaged into %s; to use it: move %s aside and put %s in its place\n", salvage, p.Home, salvage)
+			return nil
 		}
 		return a.with(ctx, func(t *tenon.Tenon) error {
 			k, ok := t.Store.(store.Keeper)
@@ -168,18 +170,24 @@ func (a *app) doctorCmd() *cobra.Command {
 	return c
 }
 
+// found prints what a keeper found.
+func (a *app) found(rep store.Report) {
+	if a.json {
+		rep.Problems = append([]store.Problem{}, rep.Problems...)
+		a.document(rep)
+		return
+	}
+	fmt.Fprintf(a.std.Out, "%d runs, %d events, %d blobs, %d bytes\n", rep.Runs, rep.Events, rep.Blobs, rep.Bytes)
+	for _, p := range rep.Problems {
+		fmt.Fprintf(a.std.Out, "problem: %s%s\n  next: %s\n", where(p), p.What, p.Next)
+	}
+}
+
 // report prints what a keeper found; problems make the command fail.
 func (a *app) report(rep store.Report, fine string) error {
-	if a.json {
-		a.document(rep)
-	} else {
-		fmt.Fprintf(a.std.Out, "%d runs, %d events, %d blobs, %d bytes\n", rep.Runs, rep.Events, rep.Blobs, rep.Bytes)
-		for _, p := range rep.Problems {
-			fmt.Fprintf(a.std.Out, "problem: %s%s\n  next: %s\n", where(p), p.What, p.Next)
-		}
-	}
+	a.found(rep)
 	if len(rep.Problems) > 0 {
-		return workflow.Errorf(workflow.CodeStoreDamaged, "%d problems", len(rep.Problems)).WithHint("each says what to do")
+		return workflow.Errorf(workflow.CodeStoreDamaged, "%d problems in the state of this project", len(rep.Problems)).WithHint("each says what to do")
 	}
 	fmt.Fprintln(a.std.Err, fine)
 	return nil
@@ -219,6 +227,7 @@ blob goes when no kept run needs it.`,
 				return err
 			}
 			if a.json {
+				rep.Problems = append([]store.Problem{}, rep.Problems...)
 				a.document(rep)
 				return nil
 			}
@@ -229,13 +238,22 @@ blob goes when no kept run needs it.`,
 				fmt.Fprintln(a.std.Out, "keep  ", r)
 			}
 			fmt.Fprintf(a.std.Out, "%d runs, %d events, %d blobs, %d bytes\n", len(rep.Removed), rep.Events, rep.Blobs, rep.Bytes)
-			if !apply {
-				fmt.Fprintln(a.std.Err, "next: tenon gc --apply")
+			if !apply && len(rep.Removed) > 0 {
+				fmt.Fprintf(a.std.Err, "next: %s%s gc --apply%s\n", a.self(), a.flagsOf(), changed(cmd, "older-than"))
 			}
 			return nil
 		})
 	}
 	return c
+}
+
+// changed repeats a flag for the next command, if it was given.
+func changed(c *cobra.Command, name string) string {
+	f := c.Flags().Lookup(name)
+	if f == nil || !f.Changed {
+		return ""
+	}
+	return " --" + name + " " + f.Value.String()
 }
 
 func (a *app) versionCmd() *cobra.Command {

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -27,6 +28,9 @@ func (a *app) lsCmd() *cobra.Command {
 	c.Flags().StringVar(&status, "status", "", "only runs of this status")
 	c.Flags().IntVarP(&limit, "limit", "n", 50, "at most this many; 0 is all")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		if all := workflow.Statuses(); status != "" && !slices.Contains(all, workflow.Status(status)) {
+			return usage(fmt.Errorf("--status %s: there are %v", status, all))
+		}
 		return a.with(cmd.Context(), func(t *tenon.Tenon) error {
 			heads, err := t.Store.Runs(cmd.Context(), store.Query{Roots: !all})
 			if err != nil {
@@ -216,7 +220,7 @@ func (a *app) rawOutput(ctx context.Context, t *tenon.Tenon, id workflow.RunID, 
 		_, err := fmt.Fprintf(a.std.Out, "%s\n", raw)
 		return err
 	}
-	return workflow.Errorf(workflow.CodeNotFound, "run %s has no output of %q", id, name).WithHint("list its visits with: tenon show %s", id)
+	return workflow.Errorf(workflow.CodeInvalidArguments, "run %s has no output of %q", id, name).WithHint("list its visits with: tenon show %s", id)
 }
 
 const maxRows = 200
@@ -279,12 +283,15 @@ func (a *app) logsCmd() *cobra.Command {
 				return err
 			}
 			l := newLines(a.std.Out)
-			var all []workflow.WireEvent
+			all := []workflow.WireEvent{}
+			came := node == ""
 			print := func(e workflow.Event) error {
 				after = e.Seq
 				past := l.fold(id, e)
+				match := node == "" || e.Node == node || e.ID == node
+				came = came || match
 				switch {
-				case node != "" && e.Node != node && e.ID != node:
+				case !match:
 				case a.json:
 					all = append(all, workflow.Wire(id, e))
 				case a.jsonl:
@@ -298,6 +305,9 @@ func (a *app) logsCmd() *cobra.Command {
 			}
 			if err := a.follow(cmd.Context(), t, id, &after, follow, print); err != nil {
 				return err
+			}
+			if !came {
+				return workflow.Errorf(workflow.CodeInvalidArguments, "run %s has no events of %q", id, node).WithHint("list its visits with: tenon show %s", id)
 			}
 			if a.json {
 				a.document(all)

@@ -412,10 +412,7 @@ and the parent never changes. Files are not rolled back.`,
 				return history.Result{}, err
 			}
 			q.ID = workflow.RunID(id)
-			if heads, err := t.Store.Runs(ctx, questionQuery(q.Node)); err == nil && len(heads) > 0 && q.Node != "" {
-				q.Question, q.Node = q.Node, ""
-			}
-			fork, err := t.Fork(ctx, q)
+			fork, err := forkAt(ctx, t, q)
 			if err != nil {
 				return history.Result{}, err
 			}
@@ -428,6 +425,19 @@ and the parent never changes. Files are not rolled back.`,
 		})
 	}
 	return c
+}
+
+// forkAt forks before the node, visit or question that q.Node names.
+func forkAt(ctx context.Context, t *tenon.Tenon, q engine.ForkRequest) (workflow.RunID, error) {
+	fork, err := t.Fork(ctx, q)
+	if workflow.CodeOf(err) != workflow.CodeForkNotFound {
+		return fork, err
+	}
+	q.Question, q.Node = q.Node, ""
+	if fork, wrong := t.Fork(ctx, q); wrong == nil {
+		return fork, nil
+	}
+	return "", err
 }
 
 // patch collects what a fork changes.

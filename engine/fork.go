@@ -161,6 +161,9 @@ func pick[A any](q ForkRequest, all int, hits []A, of func(A) (int64, string)) (
 	switch {
 	case all == 0:
 		return 0, "", workflow.Errorf(workflow.CodeRunNotFound, "run %s is not in this project's store", q.Run).WithHint("list runs with: tenon ls")
+	case len(hits) == 0 && q.Number > 0:
+		return 0, "", workflow.Errorf(workflow.CodeForkNotFound, "run %s has no visit %d of %q", q.Run, q.Number, q.Node).
+			WithHint("list its visits with: tenon show %s", q.Run)
 	case len(hits) == 0:
 		return 0, "", workflow.Errorf(workflow.CodeForkNotFound, "run %s never came to %q", q.Run, q.Node+q.Question).
 			WithHint("list its visits with: tenon show %s", q.Run)

@@ -173,6 +173,9 @@ func (s *Stale) Error() string {
 	return fmt.Sprintf("run %s is no longer this process's to write: %s; another tenon took it over", s.Run, s.What)
 }
 
+// Code is run_stale.
+func (s *Stale) Code() workflow.Code { return workflow.CodeRunStale }
+
 // Is makes errors.Is(err, &workflow.Error{Code: CodeRunStale}) true.
 func (s *Stale) Is(target error) bool { return isCode(target, workflow.CodeRunStale) }
 
@@ -186,6 +189,9 @@ type Held struct {
 func (h *Held) Error() string {
 	return fmt.Sprintf("run %s is being driven by process %d on %s; wait for it, or stop that process and resume", h.Run, h.Holder.PID, h.Holder.Host)
 }
+
+// Code is run_held.
+func (h *Held) Code() workflow.Code { return workflow.CodeRunHeld }
 
 // Is makes errors.Is(err, &workflow.Error{Code: CodeRunHeld}) true.
 func (h *Held) Is(target error) bool { return isCode(target, workflow.CodeRunHeld) }
@@ -203,6 +209,9 @@ func (d *Damaged) Error() string {
 	return fmt.Sprintf("run %s is damaged at event %d: %s; events 1 to %d are good, fork from there with `tenon fork`, other runs are not affected",
 		d.Run, d.Seq, d.Why, d.LastGood)
 }
+
+// Code is store_damaged.
+func (d *Damaged) Code() workflow.Code { return workflow.CodeStoreDamaged }
 
 // Is makes errors.Is(err, &workflow.Error{Code: CodeStoreDamaged}) true.
 func (d *Damaged) Is(target error) bool { return isCode(target, workflow.CodeStoreDamaged) }
@@ -230,7 +239,7 @@ type Report struct {
 	Bytes    int64     `json:"bytes"` // of the removed, or of all
 	Removed  []string  `json:"removed,omitempty"`
 	Kept     []string  `json:"kept,omitempty"` // with the reason
-	Problems []Problem `json:"problems,omitempty"`
+	Problems []Problem `json:"problems"`
 }
 
 // Problem is one thing that is wrong, and what to do about it.

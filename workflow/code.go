@@ -157,8 +157,9 @@ func (e *Error) Is(target error) bool {
 	return ok && t.Msg == "" && t.Code == e.Code
 }
 
-// CodeOf returns the code of the first Error in err's chain; CodeInternal when
-// there is none, and "" for nil.
+// CodeOf returns the code of the first Error in err's chain, else of the first
+// error there with a method Code; CodeInternal when there is none, and "" for
+// nil.
 func CodeOf(err error) Code {
 	if err == nil {
 		return ""
@@ -166,6 +167,10 @@ func CodeOf(err error) Code {
 	var e *Error
 	if errors.As(err, &e) {
 		return e.Code
+	}
+	var typed interface{ Code() Code }
+	if errors.As(err, &typed) {
+		return typed.Code()
 	}
 	return CodeInternal
 }

@@ -44,6 +44,9 @@ var precedence = []Status{
 	StatusExhausted, StatusUnavailable, StatusFailed, StatusUnproven, StatusSucceeded,
 }
 
+// Statuses returns every status that a run can be listed with.
+func Statuses() []Status { return append([]Status{StatusRunning}, precedence...) }
+
 // Exit returns the exit code of a command that ends with the status; 1 for a
 // word it does not know.
 func (s Status) Exit() int {
