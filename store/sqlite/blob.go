@@ -54,14 +54,6 @@ func (s *Store) keepFile(b store.Blob) error {
 	return nil
 }
 
-func syncDir(name string) error {
-	d, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
 // blob makes the row of a blob. The file of a big one may have been collected
 // since it was written, so it is looked at again inside the transaction.
 func (w *writer) blob(run int64, b store.Blob) error {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"path/filepath"
+	"strings"
 
 	"modernc.org/sqlite"
 
@@ -20,6 +22,10 @@ func (s *Store) dsn(mode, pragmas string) string {
 }
 
 func address(path, query string) string {
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // a drive letter
+	}
 	return "file://" + (&url.URL{Path: path}).EscapedPath() + "?" + query
 }
 

@@ -6,14 +6,19 @@
 //
 // Guarantees: an Append is on disk when it returns. One goroutine writes; the
 // appends that wait while it syncs share the next transaction, and one that
-// fails does not take the others with it. A run is held by flock, which the
-// kernel lets go at the death of its process; the epoch of the hold fences the
-// appends. Every read verifies checksums; damage is confined to its run.
+// fails does not take the others with it. A run is held by a file lock (flock,
+// on Windows LockFileEx), which the kernel lets go at the death of its process;
+// the epoch of the hold fences the appends. Every read verifies checksums;
+// damage is confined to its run.
+//
+// Its tests run on Linux. For macOS and Windows the code compiles, and nothing
+// more is known: fewer network file systems and full disks are recognised
+// there, and on Windows what this user may not write is found at its first use.
 //
 // Side effect: Open switches the SQLite library of this process to fdatasync,
 // where the platform has it; it is as durable as fsync and faster.
 //
-// Does not: work on a network file system, where neither flock nor the
+// Does not: work on a network file system, where neither locks nor the
 // database can be trusted; Open refuses. It removes no lock file, ever: a new
 // file under the name of a held one would have a second owner.
 package sqlite

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
-	"golang.org/x/sys/unix"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
@@ -65,17 +65,21 @@ func (s *Store) fault(doing string, err error) error {
 		return workflow.Errorf(code, "%s %s: %w", doing, place, err)
 	}
 	switch p := primary(err); {
-	case p == sqlite3.SQLITE_IOERR && noRoom(s.dir), p == sqlite3.SQLITE_FULL, errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
+	case p == sqlite3.SQLITE_IOERR && noRoom(s.dir), p == sqlite3.SQLITE_FULL, isAny(err, diskFull):
 		return make(workflow.CodeStoreFull).WithHint("free some space on that disk and run `tenon resume`; nothing that was reported as done is lost")
 	case damaged(err):
 		return make(workflow.CodeStoreDamaged).WithHint("copy what can be read into a new store with `tenon doctor --salvage`")
 	case p == sqlite3.SQLITE_BUSY, errors.Is(err, errGate):
 		return make(workflow.CodeStoreUnavailable).WithHint("another process has been writing to it for a long time; stop that process, or try again")
 	case p == sqlite3.SQLITE_READONLY, p == sqlite3.SQLITE_PERM, p == sqlite3.SQLITE_CANTOPEN,
-		errors.Is(err, fs.ErrPermission), errors.Is(err, unix.EROFS):
+		errors.Is(err, fs.ErrPermission), isAny(err, diskReadOnly):
 		return make(workflow.CodeStoreUnavailable).WithHint("make the state directory readable and writable for this user, or choose another with --state DIR or TENON_STATE")
 	}
 	return make(workflow.CodeStoreUnavailable).WithHint("check the disk; `tenon doctor` checks the store")
+}
+
+func isAny(err error, targets []error) bool {
+	return slices.ContainsFunc(targets, func(t error) bool { return errors.Is(err, t) })
 }
 
 // hopeless reports whether an error would meet every other transaction too.

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"sync"
 
-	"golang.org/x/sys/unix"
 	"modernc.org/sqlite"
 
 	"github.com/tenonrun/tenon/store"
@@ -90,8 +89,8 @@ func prepare(cfg Config) (*Store, error) {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return nil, s.fault("opening", err)
 		}
-		if err := unix.Access(d, unix.R_OK|unix.W_OK|unix.X_OK); err != nil {
-			return nil, s.fault("opening", &fs.PathError{Op: "access", Path: d, Err: err})
+		if err := usable(d, true); err != nil {
+			return nil, s.fault("opening", err)
 		}
 	}
 	kind, err := networkKind(s.dir)
@@ -114,7 +113,7 @@ func (s *Store) path(name ...string) string {
 // be writes nothing.
 func (s *Store) ready(ctx context.Context, g *gate) (*conn, error) {
 	name := s.path(databaseName)
-	err := unix.Access(name, unix.R_OK|unix.W_OK)
+	err := usable(name, false)
 	if errors.Is(err, fs.ErrNotExist) {
 		var f *os.File
 		if f, err = os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600); err == nil {
@@ -122,7 +121,7 @@ func (s *Store) ready(ctx context.Context, g *gate) (*conn, error) {
 		}
 	}
 	if err != nil {
-		return nil, s.fault("opening", &fs.PathError{Op: "access", Path: name, Err: err})
+		return nil, s.fault("opening", err)
 	}
 	want, err := newest()
 	if err != nil {

@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/tenonrun/tenon/store"
 	"github.com/tenonrun/tenon/workflow"
 )
@@ -50,7 +48,7 @@ func (h *hold) Release() error {
 // letGo unlocks a file and closes it. Closing alone is not enough: a command that
 // is being started has a copy of the descriptor for a moment.
 func letGo(f *os.File) error {
-	return errors.Join(flock(f, unix.LOCK_UN), f.Close())
+	return errors.Join(unlock(f), f.Close())
 }
 
 func (s *Store) lockPath(run workflow.RunID) string { return s.path("locks", string(run)) }
@@ -109,14 +107,14 @@ const patience = time.Second
 // a command that it was starting holds a copy until it is a program of its own.
 func (s *Store) take(ctx context.Context, f *os.File) (held bool, err error) {
 	for end := time.Now().Add(patience); ; {
-		err := flock(f, unix.LOCK_EX|unix.LOCK_NB)
-		if !errors.Is(err, unix.EWOULDBLOCK) {
+		err := tryLock(f, exclusive)
+		if !errors.Is(err, errTaken) {
 			return false, err
 		}
-		err = flock(f, unix.LOCK_SH|unix.LOCK_NB)
+		err = tryLock(f, shared)
 		late := time.Now().After(end)
 		switch {
-		case errors.Is(err, unix.EWOULDBLOCK):
+		case errors.Is(err, errTaken):
 			if late || !s.dead(readRecord(f)) {
 				return true, nil
 			}
@@ -124,7 +122,7 @@ func (s *Store) take(ctx context.Context, f *os.File) (held bool, err error) {
 		case err == nil && late:
 			return true, nil
 		case err == nil:
-			err = flock(f, unix.LOCK_UN)
+			err = unlock(f)
 		}
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return false, err
@@ -135,7 +133,7 @@ func (s *Store) take(ctx context.Context, f *os.File) (held bool, err error) {
 
 // dead reports whether the process of a record is known to be gone.
 func (s *Store) dead(r record) bool {
-	return r.PID > 0 && r.Host == s.host && errors.Is(unix.Kill(r.PID, 0), unix.ESRCH)
+	return r.PID > 0 && r.Host == s.host && gone(r.PID)
 }
 
 // owner looks who owns a run, without ever making an Own fail.
@@ -147,9 +145,9 @@ func (s *Store) owner(run workflow.RunID) (*store.Holder, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = flock(f, unix.LOCK_SH|unix.LOCK_NB)
+	err = tryLock(f, shared)
 	var h *store.Holder
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	if errors.Is(err, errTaken) {
 		holder := s.holder(readRecord(f))
 		h, err = &holder, nil
 	}

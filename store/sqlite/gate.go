@@ -4,19 +4,7 @@ import (
 	"errors"
 	"os"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
-
-// flock calls flock(2) again when a signal interrupts it.
-func flock(f *os.File, how int) error {
-	for {
-		err := unix.Flock(int(f.Fd()), how)
-		if !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
-}
 
 // gate lets one process write at a time, first come first served, so that none
 // starves behind SQLite's own waiting.
@@ -40,14 +28,14 @@ func openGate(name string) (*gate, error) {
 
 func (g *gate) lock() error {
 	if g.pending == nil {
-		err := flock(g.file, unix.LOCK_EX|unix.LOCK_NB)
-		if !errors.Is(err, unix.EWOULDBLOCK) {
+		err := tryLock(g.file, exclusive)
+		if !errors.Is(err, errTaken) {
 			return err
 		}
 		g.pending = make(chan error, 1)
 		// It ends when the lock comes, at the latest with the process that
 		// holds it; the next batch goes on waiting for it.
-		go func(got chan<- error) { got <- flock(g.file, unix.LOCK_EX) }(g.pending)
+		go func(got chan<- error) { got <- waitLock(g.file) }(g.pending)
 	}
 	t := time.NewTimer(gateWait)
 	defer t.Stop()
@@ -62,7 +50,7 @@ func (g *gate) lock() error {
 
 func (g *gate) unlock() {
 	// Only a bad descriptor can fail here, and Close reports that.
-	_ = flock(g.file, unix.LOCK_UN)
+	_ = unlock(g.file)
 }
 
 func (g *gate) close() error { return g.file.Close() }
