@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/tenonrun/tenon/admission"
@@ -27,7 +28,8 @@ type run struct {
 	owner    store.Owner
 	sink     history.Sink
 	inbox    chan message
-	dead     chan struct{} // closed when the loop has ended
+	dead     chan struct{} // closed when nobody answers attempts any more
+	once     sync.Once
 	pending  []workflow.Event
 	appended int64 // seq of the last event in the store
 	create   *store.Create
@@ -248,7 +250,7 @@ func (r *run) append(ctx context.Context) error {
 
 // loop drives the run until it rests.
 func (r *run) loop(ctx context.Context) (history.Result, error) {
-	defer close(r.dead)
+	defer r.bury()
 	poll := time.NewTicker(r.e.cfg.Poll)
 	defer poll.Stop()
 	if r.create == nil { // a new run has no messages yet
@@ -347,6 +349,9 @@ func (r *run) rest() error {
 	return nil
 }
 
+// bury tells attempts that nobody answers them any more.
+func (r *run) bury() { r.once.Do(func() { close(r.dead) }) }
+
 // stop ends all attempts because the process is asked to end.
 func (r *run) stop() {
 	r.stopping = true
@@ -363,6 +368,7 @@ func (r *run) stop() {
 // abandon leaves a run whose memory can no longer be trusted: attempts end,
 // their results are dropped, the history stays as it is.
 func (r *run) abandon(err error) error {
+	r.bury() // replies that waited for the append will not come
 	r.stop()
 	for len(r.live)+r.activeKids() > 0 {
 		switch m := (<-r.inbox).(type) {
@@ -370,14 +376,6 @@ func (r *run) abandon(err error) error {
 			delete(r.live, m.visit)
 		case *kidDone:
 			delete(r.kids, m.visit)
-		case *reserve:
-			m.answer(granted{err: err})
-		case *callDone:
-			m.answer(err)
-		case *lookup:
-			m.reply <- found{err: err}
-		case *ask:
-			m.reply <- answered{err: err}
 		}
 	}
 	var stale *store.Stale
