@@ -4,13 +4,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"github.com/tenonrun/tenon/store"
+	"github.com/tenonrun/tenon/store/sqlite"
+	"github.com/tenonrun/tenon/workflow"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"github.com/tenonrun/tenon/store"
-	"github.com/tenonrun/tenon/store/sqlite"
-	"github.com/tenonrun/tenon/workflow"
 )
 
 // TestSchema compares the schema of a new database with the recorded one: a
