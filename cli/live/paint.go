@@ -27,8 +27,9 @@ type painter struct {
 	cols, rows int      // of the terminal then
 }
 
-// paint replaces the block. lines must be narrower than cols and fewer than
-// rows.
+// paint replaces the block, all of it: a key that was echoed may have moved the
+// cursor, and then a single line would land in the wrong place. lines must be
+// narrower than cols and fewer than rows.
 func (p *painter) paint(lines []string, cols, rows int) error {
 	if cols == p.cols && rows == p.rows && slices.Equal(lines, p.last) {
 		return nil
@@ -36,13 +37,8 @@ func (p *painter) paint(lines []string, cols, rows int) error {
 	var b strings.Builder
 	b.WriteString(beginFrame)
 	old := p.up(&b, cols, rows)
-	same := cols == p.cols && rows == p.rows
-	for i, l := range lines {
-		if !same || i >= len(p.last) || l != p.last[i] {
-			b.WriteString(l)
-			b.WriteString(eraseLine)
-		}
-		b.WriteString("\r\n")
+	for _, l := range lines {
+		b.WriteString(l + eraseLine + "\r\n")
 	}
 	if len(lines) < old {
 		b.WriteString(eraseBelow)

@@ -106,18 +106,37 @@ func (v *View) loop() {
 	defer tick.Stop()
 	woken, stop := continued()
 	defer stop()
+	drawn := time.Now()
 	for {
 		select {
 		case <-v.quit:
 			return
-		case <-woken: // the shell has written below the tree
-			v.show.Lock()
-			v.p.forget()
-			v.show.Unlock()
+		case <-woken:
+			v.forget()
+			continue
 		case <-tick.C:
-			v.frame()
 		}
+		if time.Since(drawn) > stall+v.cfg.Every { // stopped? the signal may come after the tick
+			select {
+			case <-woken:
+				v.forget()
+			case <-time.After(stall / 10):
+			}
+		}
+		v.frame()
+		drawn = time.Now()
 	}
+}
+
+// stall is a pause between two frames that is long enough for a person to have
+// stopped the process and gone on with it.
+const stall = 300 * time.Millisecond
+
+// forget begins a new block: the shell has written below the one before.
+func (v *View) forget() {
+	v.show.Lock()
+	defer v.show.Unlock()
+	v.p.forget()
 }
 
 // frame draws the tree as it is now. A terminal that cannot be written to is

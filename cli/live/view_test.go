@@ -152,3 +152,21 @@ func TestATallTreeStaysInTheTerminal(t *testing.T) {
 	}
 	s.sound(t)
 }
+
+// The terminal echoes what is typed: the tree moves, and stays whole.
+func TestTypedLinesDoNotTearTheTree(t *testing.T) {
+	t.Parallel()
+	s := newScreen(60, 12)
+	f := open(s)
+	f.begin()
+	f.admit("a#1")
+	f.admit("b#1")
+	s.until(t, "> top  r1\n  > a  prompt\n  > b  prompt\n  0 model calls  0 tokens  0s")
+	fmt.Fprint(s, "\r\n")
+	f.ok("b#1")
+	s.until(t, "> top  r1\n> top  r1\n  > a  prompt\n  + b\n  0 model calls  0 tokens  0s")
+	if err := f.view.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.sound(t)
+}
