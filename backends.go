@@ -1,6 +1,7 @@
 package tenon
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -32,18 +33,28 @@ const (
 type backends struct {
 	project *project.Project
 	given   map[string]provider.Provider
+	models  map[string]string // of those given
+	getenv  func(string) string
 	mu      sync.Mutex
 	made    map[string]*turn.Executor
 }
 
-func newBackends(p *project.Project, given map[string]provider.Provider) (*backends, error) {
-	for name := range given {
+func newBackends(p *project.Project, cfg Config) (*backends, error) {
+	for name := range cfg.Providers {
 		if _, twice := p.Config.Providers[name]; twice {
 			return nil, workflow.Errorf(workflow.CodeInvalidArguments, "provider %q is given by the program and configured in %s", name, p.Root).
 				WithHint("rename one of them")
 		}
 	}
-	return &backends{project: p, given: given, made: map[string]*turn.Executor{}}, nil
+	for name := range cfg.Models {
+		if cfg.Providers[name] == nil {
+			return nil, workflow.Errorf(workflow.CodeInvalidArguments, "a model is named for provider %q, which the program does not give", name).
+				WithHint("models of configured providers are named in .tenon/config.yaml")
+		}
+	}
+	return &backends{
+		project: p, given: cfg.Providers, models: cfg.Models, getenv: cfg.Getenv, made: map[string]*turn.Executor{},
+	}, nil
 }
 
 func (b *backends) names() []string {
@@ -86,7 +97,7 @@ func (b *backends) executor(name string) (*turn.Executor, error) {
 // provider makes the provider of a name, and returns its configuration.
 func (b *backends) provider(name string) (provider.Provider, project.Provider, error) {
 	if p := b.given[name]; p != nil {
-		return p, project.Provider{Model: "default"}, nil
+		return p, project.Provider{Model: cmp.Or(b.models[name], "default")}, nil
 	}
 	cfg, ok := b.project.Config.Providers[name]
 	switch {
@@ -120,7 +131,7 @@ func (b *backends) build(name string, cfg *project.Provider) (provider.Provider,
 	}
 	c := provider.Config{Name: name, BaseURL: cfg.BaseURL}
 	if cfg.KeyEnv != "" {
-		c.Key = os.Getenv(cfg.KeyEnv)
+		c.Key = b.getenv(cfg.KeyEnv)
 		if c.Key == "" && cfg.BaseURL == "" {
 			return nil, workflow.Errorf(workflow.CodeProviderAuth, "provider %q needs the key in the environment variable %s, which is not set", name, cfg.KeyEnv).
 				WithHint("export %s=… and try again", cfg.KeyEnv)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -18,15 +17,6 @@ import (
 	"github.com/tenonrun/tenon/workflow/load"
 )
 
-// Workflow is a document that was found, checked, and can be run or planned.
-type Workflow struct {
-	*load.Workflow
-	Name     string // for people
-	File     string // where it was read, for people
-	Path     string // the same, absolute
-	Children map[string]*Workflow
-}
-
 // Request is a run to start.
 type Request struct {
 	Workflow *Workflow
@@ -37,55 +27,6 @@ type Request struct {
 	Budget   workflow.Budget            // caps beside the definition's and the configuration's
 	By       string                     // who asks
 	ID       workflow.RunID             // "" is made up
-}
-
-// Load finds a workflow by name or file and checks it whole. The error of a
-// document that is not valid is a load.Issues.
-func (t *Tenon) Load(nameOrFile string) (*Workflow, error) {
-	return t.load(nameOrFile, load.Config{Env: t.env()}, nil)
-}
-
-func (t *Tenon) load(nameOrFile string, cfg load.Config, above []string) (*Workflow, error) {
-	found, err := t.Project.Find(nameOrFile)
-	if err != nil {
-		return nil, err
-	}
-	if found.Kind != workflow.KindGraph {
-		return nil, workflow.Errorf(workflow.CodePieceNotAvailable, "%s is a script, and this version runs definitions only", found.Path).
-			WithHint("scripts arrive with a later release")
-	}
-	if slices.Contains(above, found.Path) || len(above) > 8 {
-		return nil, workflow.Errorf(workflow.CodeComponentCycle, "workflow %s starts itself: %v", found.Name, append(above, found.Path))
-	}
-	data, err := os.ReadFile(found.Path)
-	if err != nil {
-		return nil, workflow.Errorf(workflow.CodeWorkflowNotFound, "reading workflow %s: %w", found.Name, err)
-	}
-	name := found.Path
-	if rel, err := filepath.Rel(t.Project.Dir, found.Path); err == nil && filepath.IsLocal(rel) {
-		name = rel
-	}
-	w := &Workflow{Name: found.Name, File: name, Path: found.Path, Children: map[string]*Workflow{}}
-	cfg.Pieces, cfg.Draft = t.pieces, true
-	cfg.Compat.ShellInterpolation = t.Project.Config.Compat.ShellInterpolation
-	below := cfg
-	cfg.Workflow = func(p workflow.WorkflowParams) error {
-		child, err := t.load(childPath(found.Path, p), below, append(above, found.Path))
-		if err == nil {
-			w.Children[p.Ref()] = child
-		}
-		return err
-	}
-	w.Workflow, err = load.Load(name, data, cfg)
-	return w, err
-}
-
-// childPath makes the file of a workflow node relative to its document.
-func childPath(parent string, p workflow.WorkflowParams) string {
-	if p.File == "" || filepath.IsAbs(p.File) {
-		return p.Ref()
-	}
-	return filepath.Join(filepath.Dir(parent), p.File)
 }
 
 func (t *Tenon) env() piece.Env {
@@ -127,7 +68,7 @@ func (t *Tenon) launch(q Request, inputs []byte) (engine.Launch, error) {
 	}
 	limits := t.Project.Config.Limits
 	l := engine.Launch{Document: w.Document, Started: workflow.RunStarted{
-		Workflow: workflow.Ref{Name: w.Name, Digest: digest(w.Document), File: w.File},
+		Workflow: workflow.Ref{Name: w.Name, Digest: digest(w.Document), File: t.refFile(w)},
 		Kind:     workflow.KindGraph, Level: def.SchemaVersion, Inputs: values, Project: t.Project.ID,
 		Launch: workflow.Launch{Change: q.Change, Tickets: inline(q.Tickets), Specs: inline(q.Specs)},
 		Options: workflow.Options{
@@ -141,6 +82,18 @@ func (t *Tenon) launch(q Request, inputs []byte) (engine.Launch, error) {
 	return l, nil
 }
 
+// refFile is where a run's workflow was read: relative to the root of the
+// project where it is inside, so that a moved project still finds it.
+func (t *Tenon) refFile(w *Workflow) string {
+	if w.Path == "" {
+		return w.File
+	}
+	if rel, err := filepath.Rel(t.Project.Root, w.Path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return w.Path
+}
+
 // pin adds the documents of child runs, at every depth.
 func (t *Tenon) pin(w *Workflow, l *engine.Launch) {
 	for ref, child := range w.Children {
@@ -150,7 +103,7 @@ func (t *Tenon) pin(w *Workflow, l *engine.Launch) {
 		if _, there := l.Started.Children[ref]; there {
 			continue
 		}
-		l.Started.Children[ref] = workflow.Ref{Name: child.Name, Digest: digest(child.Document), File: child.File}
+		l.Started.Children[ref] = workflow.Ref{Name: child.Name, Digest: digest(child.Document), File: t.refFile(child)}
 		l.Blobs = append(l.Blobs, child.Document)
 		t.pin(child, l)
 	}

@@ -83,5 +83,5 @@ func (t *Tenon) Check(nameOrFile string, c Checks) (*Workflow, error) {
 	if c.Structural {
 		env = piece.Env{Structural: true}
 	}
-	return t.load(nameOrFile, load.Config{Env: env, AnyVersion: c.AnyVersion}, nil)
+	return t.find(nameOrFile, load.Config{Env: env, AnyVersion: c.AnyVersion}, nil)
 }

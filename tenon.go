@@ -46,11 +46,15 @@ type Config struct {
 	Checks    []workflow.Check
 	Pieces    []piece.Piece                // further kinds of nodes
 	Providers map[string]provider.Provider // further providers, by the name in definitions
-	Observe   func(engine.Notice)          // sees events and progress; must not block
-	WaitFor   engine.Waits
-	Log       *slog.Logger
-	Version   string             // of the program, for the history
-	Probe     func(point string) // called at each durable step: for tests that kill the process
+	// Models are asked of Providers, by the same names, where neither a node nor
+	// a role names a model; one that is left out is asked for "default".
+	Models  map[string]string
+	Observe func(engine.Notice)      // sees events and progress; must not block
+	Getenv  func(name string) string // settings and keys of the environment; nil is os.Getenv
+	WaitFor engine.Waits
+	Log     *slog.Logger
+	Version string             // of the program, for the history
+	Probe   func(point string) // called at each durable step: for tests that kill the process
 }
 
 // Tenon is an open project with its runs.
@@ -71,8 +75,11 @@ type Tenon struct {
 
 // Open opens the project around cfg.Dir. Close it when it is no longer needed.
 func Open(ctx context.Context, cfg Config) (*Tenon, error) {
+	if cfg.Getenv == nil {
+		cfg.Getenv = os.Getenv
+	}
 	p, err := project.Open(project.Options{
-		Dir: cfg.Dir, State: cfg.State, Flags: cfg.Flags, TrustProject: cfg.TrustProject,
+		Dir: cfg.Dir, Getenv: cfg.Getenv, State: cfg.State, Flags: cfg.Flags, TrustProject: cfg.TrustProject,
 		CommonDir: func(dir string) (string, error) {
 			common, err := git.Common(ctx, dir)
 			if errors.Is(err, git.ErrNoRepository) || errors.Is(err, git.ErrNoGit) {
@@ -85,7 +92,7 @@ func Open(ctx context.Context, cfg Config) (*Tenon, error) {
 		return nil, err
 	}
 	t := &Tenon{Project: p, cfg: cfg, redact: text.NewRedactor(os.Environ()), runner: process.New(process.Config{})}
-	if t.backends, err = newBackends(p, cfg.Providers); err != nil {
+	if t.backends, err = newBackends(p, cfg); err != nil {
 		return nil, err
 	}
 	if t.pieces, err = registry(t.runner, t.redact, t.backends, cfg.Pieces); err != nil {

@@ -1,0 +1,93 @@
+package tenon
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/tenonrun/tenon/project"
+	"github.com/tenonrun/tenon/workflow"
+	"github.com/tenonrun/tenon/workflow/load"
+)
+
+// Workflow is a document that was found, checked, and can be run or planned.
+type Workflow struct {
+	*load.Workflow
+	Name     string // for people
+	File     string // where it was read, for people
+	Path     string // the same, absolute; "" when it was given as text
+	Children map[string]*Workflow
+}
+
+// Load finds a workflow by name or file and checks it whole. The error of a
+// document that is not valid is a load.Issues.
+func (t *Tenon) Load(nameOrFile string) (*Workflow, error) {
+	return t.find(nameOrFile, load.Config{Env: t.env()}, nil)
+}
+
+// LoadDocument checks a workflow that is given as text, YAML or JSON, such as
+// one that a program carries with itself. The name is for people, in results
+// and in errors. What the document names by file is relative to the directory
+// where Tenon was opened.
+func (t *Tenon) LoadDocument(name string, data []byte) (*Workflow, error) {
+	w := &Workflow{Name: name, File: name}
+	return t.read(w, data, load.Config{Env: t.env()}, nil)
+}
+
+func (t *Tenon) find(nameOrFile string, cfg load.Config, above []string) (*Workflow, error) {
+	found, err := t.Project.Find(nameOrFile)
+	if err != nil {
+		return nil, err
+	}
+	if err := runnable(found, above); err != nil {
+		return nil, err
+	}
+	data, err := os.ReadFile(found.Path)
+	if err != nil {
+		return nil, workflow.Errorf(workflow.CodeWorkflowNotFound, "reading workflow %s: %w", found.Name, err)
+	}
+	name := found.Path
+	if rel, err := filepath.Rel(t.Project.Dir, found.Path); err == nil && filepath.IsLocal(rel) {
+		name = rel
+	}
+	w := &Workflow{Name: found.Name, File: name, Path: found.Path}
+	return t.read(w, data, cfg, append(slices.Clone(above), found.Path))
+}
+
+func runnable(found project.Found, above []string) error {
+	if found.Kind != workflow.KindGraph {
+		return workflow.Errorf(workflow.CodePieceNotAvailable, "%s is a script, and this version runs definitions only", found.Path).
+			WithHint("scripts arrive with a later release")
+	}
+	if slices.Contains(above, found.Path) || len(above) > 8 {
+		return workflow.Errorf(workflow.CodeComponentCycle, "workflow %s starts itself: %v", found.Name, append(slices.Clone(above), found.Path))
+	}
+	return nil
+}
+
+// read checks the text of a workflow and finds its children. path holds the
+// files from the top down to this one.
+func (t *Tenon) read(w *Workflow, data []byte, cfg load.Config, path []string) (*Workflow, error) {
+	w.Children = map[string]*Workflow{}
+	cfg.Pieces, cfg.Draft = t.pieces, true
+	cfg.Compat.ShellInterpolation = t.Project.Config.Compat.ShellInterpolation
+	below := cfg
+	cfg.Workflow = func(p workflow.WorkflowParams) error {
+		child, err := t.find(childPath(w.Path, p), below, path)
+		if err == nil {
+			w.Children[p.Ref()] = child
+		}
+		return err
+	}
+	var err error
+	w.Workflow, err = load.Load(w.File, data, cfg)
+	return w, err
+}
+
+// childPath makes the file of a workflow node relative to its document.
+func childPath(parent string, p workflow.WorkflowParams) string {
+	if p.File == "" || filepath.IsAbs(p.File) || parent == "" {
+		return p.Ref()
+	}
+	return filepath.Join(filepath.Dir(parent), p.File)
+}
