@@ -56,7 +56,7 @@ func theModel(ts *testscript.TestScript) *model {
 }
 
 // modelServer starts a server and configures it for the user, as a provider of
-// each protocol: fake (anthropic), chat, responses and gemini.
+// each protocol: fake and fixture (anthropic), chat, responses and gemini.
 func modelServer(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: modelserver FILE")
@@ -71,12 +71,15 @@ func modelServer(ts *testscript.TestScript, neg bool, args []string) {
 	var b strings.Builder
 	b.WriteString("version: 1\nproviders:\n")
 	for _, p := range providertest.Protocols() {
-		name := string(p)
+		names := []string{string(p)}
 		if p == providertest.Anthropic {
-			name = "fake"
+			names = []string{"fake", "fixture"}
 		}
-		fmt.Fprintf(&b, "  %s: {type: %s, model: fake-1, keyEnv: FAKE_API_KEY, baseURL: %q}\n", name, p, server.Base(p))
+		for _, name := range names {
+			fmt.Fprintf(&b, "  %s: {type: %s, model: fake-1, keyEnv: FAKE_API_KEY, baseURL: %q}\n", name, p, server.Base(p))
+		}
 	}
+	b.WriteString("roles: {loop-decider: {access: read, provider: fake}}\n")
 	file := filepath.Join(ts.Getenv("XDG_CONFIG_HOME"), "tenon", "config.yaml")
 	ts.Check(os.MkdirAll(filepath.Dir(file), 0o755))
 	ts.Check(os.WriteFile(file, []byte(b.String()), 0o644))

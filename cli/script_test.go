@@ -102,6 +102,11 @@ func setup(e *testscript.Env, base string) error {
 	for k, v := range secrets {
 		e.Setenv(k, v)
 	}
+	published, err := filepath.Abs("../workflow/load/testdata/definitions")
+	if err != nil {
+		return err
+	}
+	e.Setenv("PUBLISHED", published)
 	t := e.T()
 	e.Defer(func() {
 		p.stop()
