@@ -34,7 +34,7 @@ func (t *Tenon) Pinned(ctx context.Context, run workflow.RunID) (*Workflow, erro
 	}
 	return &Workflow{
 		Workflow: &load.Workflow{Definition: def, Document: doc, Digest: start.Workflow.Digest, Nodes: nodes},
-		Name:     start.Workflow.Name, File: start.Workflow.File,
+		Name:     start.Workflow.Name, File: start.Workflow.File, Path: t.Project.Path(start.Workflow.File),
 	}, nil
 }
 

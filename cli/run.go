@@ -327,10 +327,30 @@ func (a *app) resumeCmd() *cobra.Command {
 				}
 			}
 			w.resume(ctx, id)
-			return t.Resume(ctx, id, a.who())
+			res, err := t.Resume(ctx, id, a.who())
+			if err == nil && !accept {
+				a.changed(ctx, t, res)
+			}
+			return res, err
 		})
 	}
 	return c
+}
+
+// changed tells that a run went on with the workflow it started with although
+// the file says something else by now.
+func (a *app) changed(ctx context.Context, t *tenon.Tenon, res history.Result) {
+	if res.Status.Terminal() {
+		return
+	}
+	old, err := t.Pinned(ctx, res.Run)
+	if err != nil {
+		return
+	}
+	if wf, err := t.Load(old.Path); err == nil && wf.Digest != old.Digest {
+		fmt.Fprintf(a.std.Err, "note: %s was edited since; the run goes on with what it started with, or with the new one: %s resume %s --accept-changes\n",
+			old.File, a.self()+a.flagsOf(), res.Run)
+	}
 }
 
 // accept shows what an edited workflow makes of a run, and makes the run that
@@ -340,7 +360,7 @@ func (a *app) accept(ctx context.Context, t *tenon.Tenon, id workflow.RunID, rer
 	if err != nil {
 		return "", err
 	}
-	wf, err := t.Load(old.File)
+	wf, err := t.Load(old.Path)
 	if err != nil {
 		return "", err
 	}
