@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/tenonrun/tenon/admission"
 	"github.com/tenonrun/tenon/executor"
@@ -24,6 +26,8 @@ type attempt struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	paused bool // it asked: its end is no result
+	mu     sync.Mutex
+	word   string // streamed and not shown yet
 	again  *admission.Verdict
 }
 
@@ -78,8 +82,25 @@ func (a *attempt) Frame() piece.Frame { return a.frame }
 // Load implements piece.Context.
 func (a *attempt) Load(v workflow.Value) (json.RawMessage, error) { return v.Load(a.r.Values) }
 
-// Progress implements piece.Context and executor.Host.
+// heldBack bounds the unfinished word that streamed text keeps back.
+const heldBack = 512
+
+// Progress implements piece.Context and executor.Host. Streamed text is shown up
+// to its last blank: a secret that comes in two pieces is still one word.
 func (a *attempt) Progress(p executor.Progress) {
+	if p.Kind == "text" || p.Kind == "reasoning" {
+		a.mu.Lock()
+		text := a.word + p.Text
+		cut := strings.LastIndexAny(text, " \t\n") + 1
+		if len(text)-cut > heldBack {
+			cut = len(text)
+		}
+		p.Text, a.word = text[:cut], text[cut:]
+		a.mu.Unlock()
+		if p.Text == "" && p.Tokens == 0 {
+			return
+		}
+	}
 	p.Text = a.r.e.cfg.Redact.Redact(p.Text)
 	a.r.e.cfg.Observe(Notice{Run: a.r.ID, Visit: a.cmd.Visit, Node: a.cmd.Node, Progress: &p})
 }

@@ -3,12 +3,15 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/tenonrun/tenon/engine"
 	"github.com/tenonrun/tenon/executor"
+	"github.com/tenonrun/tenon/internal/text"
 	"github.com/tenonrun/tenon/provider"
 	"github.com/tenonrun/tenon/workflow"
 )
@@ -275,4 +278,41 @@ func TestContinueWithAnEditedWorkflow(t *testing.T) {
 	if _, err = r.engine.Continue(t.Context(), res.Run, launch(t, doc("B2", `,"effect":"write"`)), true); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A secret that a model streams in two pieces is not shown.
+func TestStreamedSecretIsNotShown(t *testing.T) {
+	t.Parallel()
+	const secret = "hunter2-hunter2-hunter2"
+	var mu sync.Mutex
+	var shown strings.Builder
+	r := newRig(t)
+	r.reopen(func(c *engine.Config) {
+		c.Redact = text.NewRedactor(nil, secret)
+		c.Observe = func(n engine.Notice) {
+			if n.Progress != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				shown.WriteString(n.Progress.Text)
+			}
+		}
+		c.Executor = func(string) (executor.Executor, error) { return streaming{r.w, secret}, nil }
+	})
+	wantStatus(t, r.run(def2("a", step("a", `,"model":"A"`, "done")+","+ends)), workflow.StatusSucceeded)
+	if got := shown.String(); !strings.Contains(got, "the key is") || strings.Contains(got, "hunter2") {
+		t.Errorf("shown: %q", got)
+	}
+}
+
+// streaming is an executor that streams a secret in pieces.
+type streaming struct {
+	*world
+	secret string
+}
+
+func (s streaming) Execute(ctx context.Context, t executor.Turn, h executor.Host) (executor.Reply, error) {
+	for _, piece := range []string{"the key ", "is " + s.secret[:9], s.secret[9:], " they say "} {
+		h.Progress(executor.Progress{Kind: "text", Text: piece})
+	}
+	return s.world.Execute(ctx, t, h)
 }
