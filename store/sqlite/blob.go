@@ -81,7 +81,7 @@ func (s *Store) Blob(ctx context.Context, d workflow.Digest) ([]byte, error) {
 	}
 	var data []byte
 	var external bool
-	err = s.reads.QueryRowContext(ctx, "SELECT data, data IS NULL FROM blobs WHERE digest = ?", digest).Scan(&data, &external)
+	err = s.row(ctx, "SELECT data, data IS NULL FROM blobs WHERE digest = ?", digest).Scan(&data, &external)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, store.NoBlob(d)

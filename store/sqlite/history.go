@@ -30,12 +30,12 @@ func (s *Store) segments(ctx context.Context, run workflow.RunID) ([]segment, er
 	var seg segment
 	var base []byte
 	var parent sql.NullInt64
-	err := s.reads.QueryRowContext(ctx, `SELECT r.key, r.cut, r.base, r.parent, max(r.cut, ifnull((SELECT max(seq) FROM events WHERE run = r.key), 0))
+	err := s.row(ctx, `SELECT r.key, r.cut, r.base, r.parent, max(r.cut, ifnull((SELECT max(seq) FROM events WHERE run = r.key), 0))
 		FROM runs r WHERE r.run = ?`, string(run)).Scan(&seg.key, &seg.cut, &base, &parent, &seg.upTo)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, store.NoRun(run)
 	}
-	for ; err == nil; err = s.reads.QueryRowContext(ctx, "SELECT key, cut, base, parent FROM runs WHERE key = ?", parent.Int64).Scan(&seg.key, &seg.cut, &base, &parent) {
+	for ; err == nil; err = s.row(ctx, "SELECT key, cut, base, parent FROM runs WHERE key = ?", parent.Int64).Scan(&seg.key, &seg.cut, &base, &parent) {
 		copy(seg.base[:], base)
 		out = append(out, seg)
 		seg.upTo = min(seg.upTo, seg.cut)
@@ -89,7 +89,7 @@ func (s *Store) sumAt(ctx context.Context, run workflow.RunID, segs []segment, s
 			continue
 		}
 		var raw []byte
-		err := s.reads.QueryRowContext(ctx, "SELECT sum FROM events WHERE run = ? AND seq = ?", seg.key, seq).Scan(&raw)
+		err := s.row(ctx, "SELECT sum FROM events WHERE run = ? AND seq = ?", seg.key, seq).Scan(&raw)
 		if errors.Is(err, sql.ErrNoRows) || damaged(err) {
 			return store.Sum{}, &store.Damaged{Run: run, Seq: seq, LastGood: seq - 1, Why: "the event is missing"}
 		}
@@ -136,7 +136,7 @@ func (s *Store) walk(ctx context.Context, chain *store.Chain, seg segment, yield
 // records returns the next records of a segment, with those that were good
 // before an error.
 func (s *Store) records(ctx context.Context, seg segment, after int64) (out []store.Record, err error) {
-	rows, err := s.reads.QueryContext(ctx, `SELECT seq, at, epoch, type, id, node, visit, attempt, invocation, data, sum
+	rows, err := s.query(ctx, `SELECT seq, at, epoch, type, id, node, visit, attempt, invocation, data, sum
 		FROM events WHERE run = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?`, seg.key, after, seg.upTo, chunk)
 	if err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ func (s *Store) Snapshot(ctx context.Context, run workflow.RunID, upTo int64) (s
 		for seq := min(upTo, seg.upTo); seq > seg.cut; {
 			var snap store.Snapshot
 			var sum []byte
-			err := s.reads.QueryRowContext(ctx, "SELECT seq, sum, state FROM snapshots WHERE run = ? AND seq <= ? ORDER BY seq DESC LIMIT 1",
+			err := s.row(ctx, "SELECT seq, sum, state FROM snapshots WHERE run = ? AND seq <= ? ORDER BY seq DESC LIMIT 1",
 				seg.key, seq).Scan(&snap.Seq, &sum, &snap.State)
 			if errors.Is(err, sql.ErrNoRows) {
 				break

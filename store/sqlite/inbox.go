@@ -70,7 +70,7 @@ func (w *writer) posted(key int64, c store.Control) (bool, error) {
 
 // Inbox returns the messages that wait, oldest first.
 func (s *Store) Inbox(ctx context.Context, run workflow.RunID) (out []store.Control, err error) {
-	rows, err := s.reads.QueryContext(ctx, `SELECT c.control, c.kind, c.data, c.by, c.at FROM runs r
+	rows, err := s.query(ctx, `SELECT c.control, c.kind, c.data, c.by, c.at FROM runs r
 		LEFT JOIN controls c ON c.run = r.key AND c.taken IS NULL WHERE r.run = ? ORDER BY c.id`, string(run))
 	if err != nil {
 		return nil, s.fault("reading", err)

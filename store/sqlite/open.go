@@ -34,6 +34,8 @@ type Store struct {
 	reads *sql.DB
 	write *writer
 
+	prepared sync.Map // text of a query -> *sql.Stmt
+
 	mu     sync.RWMutex // held for reading while a job is handed over
 	closed bool
 	holds  sync.Map // *hold -> struct{}
@@ -171,7 +173,7 @@ func (s *Store) Close() error {
 	close(s.write.jobs)
 	s.mu.Unlock()
 	<-s.write.done
-	err := s.reads.Close()
+	err := s.closeReads()
 	s.holds.Range(func(h, _ any) bool {
 		err = errors.Join(err, h.(*hold).Release())
 		return true

@@ -81,7 +81,7 @@ func (s *Store) Own(ctx context.Context, run workflow.RunID) (store.Owner, error
 // file remembers the epochs of holds that never appended.
 func (s *Store) sign(ctx context.Context, run workflow.RunID, f *os.File) (*hold, error) {
 	var epoch int64
-	err := s.reads.QueryRowContext(ctx, "SELECT epoch FROM runs WHERE run = ?", string(run)).Scan(&epoch)
+	err := s.row(ctx, "SELECT epoch FROM runs WHERE run = ?", string(run)).Scan(&epoch)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return nil, err
 	}
