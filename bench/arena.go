@@ -86,15 +86,9 @@ func (a *arena) close() {
 	}
 }
 
-// fresh returns an empty directory and what removes it.
-func (a *arena) fresh() (dir string, remove func(), err error) {
-	dir, err = os.MkdirTemp(a.work, "")
-	return dir, func() {
-		if err := os.RemoveAll(dir); err != nil {
-			fmt.Fprintln(os.Stderr, "bench: clearing up:", err)
-		}
-	}, err
-}
+// fresh returns an empty directory. It stays until the arena is closed: a file
+// system is slow to create files while it clears up removed ones.
+func (a *arena) fresh() (dir string, err error) { return os.MkdirTemp(a.work, "") }
 
 // command is the process of a task; before is a program that starts it.
 func (a *arena) command(e entrant, t contender.Task, before ...string) (*exec.Cmd, error) {
@@ -139,11 +133,10 @@ func (a *arena) do(e entrant, t contender.Task, before ...string) (contender.Rep
 
 // alone does one task in a directory of its own.
 func (a *arena) alone(e entrant, t contender.Task, before ...string) (contender.Report, error) {
-	dir, remove, err := a.fresh()
+	dir, err := a.fresh()
 	if err != nil {
 		return contender.Report{}, err
 	}
-	defer remove()
 	t.Dir = dir
 	r, _, err := a.do(e, t, before...)
 	return r, err
@@ -152,11 +145,10 @@ func (a *arena) alone(e entrant, t contender.Task, before ...string) (contender.
 // after does a task in a process, and goes on in another one: the figure is the
 // time from the start of the second to its first step.
 func (a *arena) after(e entrant, first, second contender.Task) (r contender.Report, _ time.Duration, err error) {
-	dir, remove, err := a.fresh()
+	dir, err := a.fresh()
 	if err != nil {
 		return r, 0, err
 	}
-	defer remove()
 	first.Dir, second.Dir = dir, dir
 	if r, _, err = a.do(e, first); err != nil && !errors.Is(err, errKilled) {
 		return r, 0, err

@@ -53,9 +53,10 @@ type Snapshotter interface {
 	Snapshots(name string) (int64, error)
 }
 
-// Open opens a contender in a directory of its own. It calls step from every
-// step, from many goroutines.
-type Open func(dir string, step func()) (Contender, error)
+// Open opens a contender for a task, in the task's directory, and makes the
+// workflows of the task known to it: that is not timed. Every step calls step,
+// from many goroutines.
+type Open func(t Task, step func()) (Contender, error)
 
 // Jobs of a Task.
 const (
@@ -133,7 +134,7 @@ func fail(err error) {
 }
 
 func (p *process) run(open Open) (err error) {
-	if p.c, err = open(p.task.Dir, p.step); err != nil {
+	if p.c, err = open(p.task, p.step); err != nil {
 		return fmt.Errorf("opening: %w", err)
 	}
 	stop, err := profile(p.task.Profile)

@@ -16,8 +16,10 @@ func kill() {
 	select {} // the signal is on its way
 }
 
-// written returns the bytes that this process caused to be written to disk.
-func written() (int64, error) { return field("/proc/self/io", "write_bytes:") }
+// written returns the bytes that this process has given to the kernel to write.
+// write_bytes, which counts what goes to the disk, counts the whole of a large
+// folio for each page that is written in it.
+func written() (int64, error) { return field("/proc/self/io", "wchar:") }
 
 // memory returns the peak and the present resident memory in bytes.
 func memory() (peak, now int64, err error) {

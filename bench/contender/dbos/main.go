@@ -34,9 +34,9 @@ type engine struct {
 
 func main() { contender.Main(open) }
 
-func open(dir string, step func()) (contender.Contender, error) {
+func open(t contender.Task, step func()) (contender.Contender, error) {
 	// The options of DBOS's own handle, with FULL in place of NORMAL.
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "dbos.db")+
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.Dir, "dbos.db")+
 		"?_txlock=immediate&_pragma=busy_timeout(5000)&_pragma=foreign_keys(ON)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)")
 	if err != nil {
 		return nil, err

@@ -33,8 +33,8 @@ type engine struct {
 
 func main() { contender.Main(open) }
 
-func open(dir string, step func()) (contender.Contender, error) {
-	b := monoprocess.NewMonoprocessBackend(sqlite.NewSqliteBackend(filepath.Join(dir, "workflows.db"),
+func open(t contender.Task, step func()) (contender.Contender, error) {
+	b := monoprocess.NewMonoprocessBackend(sqlite.NewSqliteBackend(filepath.Join(t.Dir, "workflows.db"),
 		sqlite.WithBackendOptions(backend.WithLogger(slog.New(slog.DiscardHandler)))))
 	e := &engine{backend: b, client: client.New(b), step: step}
 	options := worker.DefaultOptions

@@ -30,11 +30,11 @@ type loop struct {
 
 func main() { contender.Main(open) }
 
-func open(dir string, step func()) (contender.Contender, error) {
+func open(t contender.Task, step func()) (contender.Contender, error) {
 	if _, err := sqlite.Fdatasync(true); err != nil && !errors.Is(err, sqlite.ErrFdatasyncUnavailable) {
 		return nil, err
 	}
-	file := filepath.Join(dir, "loop.db")
+	file := filepath.Join(t.Dir, "loop.db")
 	db, err := sql.Open("sqlite", "file:"+file+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=wal_autocheckpoint(1000)&_pragma=cache_size(-16000)")
 	if err != nil {
 		return nil, err

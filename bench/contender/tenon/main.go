@@ -25,20 +25,25 @@ type bench struct {
 	t    *tenon.Tenon
 	dir  string
 	step func()
+	w    *tenon.Workflow
 	stop context.CancelCauseFunc // of a fork, after its first step
 }
 
 func main() { contender.Main(open) }
 
-func open(dir string, step func()) (contender.Contender, error) {
-	b := &bench{dir: filepath.Join(dir, "project"), step: step}
+func open(t contender.Task, step func()) (contender.Contender, error) {
+	b := &bench{dir: filepath.Join(t.Dir, "project"), step: step}
 	if err := os.MkdirAll(b.dir, 0o700); err != nil {
 		return nil, err
 	}
 	var err error
 	b.t, err = tenon.Open(context.Background(), tenon.Config{
-		Dir: b.dir, State: filepath.Join(dir, "state"), Pieces: []piece.Piece{b.piece()},
+		Dir: b.dir, State: filepath.Join(t.Dir, "state"), Pieces: []piece.Piece{b.piece()},
 	})
+	if err != nil {
+		return nil, err
+	}
+	b.w, err = b.load(t)
 	return b, err
 }
 
@@ -81,23 +86,50 @@ func (b *bench) run(_ context.Context, c piece.Context) (workflow.Settled, error
 	return s, nil
 }
 
-// load writes a workflow of format 2 and reads it as a user's.
-func (b *bench) load(name, entry, nodes string) (*tenon.Workflow, error) {
-	file := filepath.Join(b.dir, name+".json")
-	doc := fmt.Sprintf(`{"schemaVersion":2,"id":%q,"title":%q,"entry":%q,"maxTransitions":1000000,"nodes":{%s,
-		"done":{"kind":"end","params":{"outcome":"success"},"ends":{}}}}`, name, name, entry, nodes)
+// load writes the workflow of a task in format 2 and reads it as a user's.
+func (b *bench) load(t contender.Task) (*tenon.Workflow, error) {
+	entry, nodes := "step", step("step", t.Steps, t.Grow, "step", "done")
+	switch t.Do {
+	case contender.Chain, contender.Many, contender.Fork:
+	case contender.Ask:
+		nodes = step("step", t.Steps, 0, "step", "ask") +
+			`,"ask":{"kind":"question","params":{"text":"Go on?"},"ends":{"next":"last"}},` + step("last", 1, 0, "last", "done")
+	case contender.Fan:
+		items, err := json.Marshal(make([]int, t.Steps))
+		if err != nil {
+			return nil, err
+		}
+		entry, nodes = "each", fmt.Sprintf(`
+			"each":{"kind":"map","params":{"over":{"items":%s},"concurrency":256,"body":{"entry":"do","nodes":{%s}}},"ends":{"next":"join"}},
+			"join":{"kind":"join","params":{"reduce":"all-ok"},"ends":{"next":"last","fail":"done"}},
+			%s`, items, step("do", 1, 0, "", ""), step("last", 1, 0, "last", "done"))
+	default: // goes on with a run that is there
+		return nil, nil
+	}
+	doc := fmt.Sprintf(`{"schemaVersion":2,"id":"bench","title":"Bench","entry":%q,"maxTransitions":1000000,"nodes":{%s,
+		"done":{"kind":"end","params":{"outcome":"success"},"ends":{}}}}`, entry, nodes)
+	file := filepath.Join(b.dir, "bench.json")
 	if err := os.WriteFile(file, []byte(doc), 0o600); err != nil {
 		return nil, err
 	}
 	return b.t.Load(file)
 }
 
-func step(name, next string, n, grow int) string {
-	return fmt.Sprintf(`%q:{"kind":"step","params":{"steps":%d,"grow":%d},"ends":{"again":%q,"next":%q}}`, name, n, grow, name, next)
+// step is a node that comes again until it was visited n times; "" ends the body.
+func step(name string, n, grow int, again, next string) string {
+	return fmt.Sprintf(`%q:{"kind":"step","params":{"steps":%d,"grow":%d},"ends":{"again":%s,"next":%s}}`,
+		name, n, grow, edge(again), edge(next))
 }
 
-func (b *bench) start(w *tenon.Workflow, name string, want workflow.Status) error {
-	return reached(want)(b.t.Run(context.Background(), tenon.Request{Workflow: w, ID: workflow.RunID(name), By: "bench"}))
+func edge(to string) string {
+	if to == "" {
+		return "null"
+	}
+	return `"` + to + `"`
+}
+
+func (b *bench) start(name string, want workflow.Status) error {
+	return reached(want)(b.t.Run(context.Background(), tenon.Request{Workflow: b.w, ID: workflow.RunID(name), By: "bench"}))
 }
 
 func reached(want workflow.Status) func(history.Result, error) error {
@@ -110,24 +142,15 @@ func reached(want workflow.Status) func(history.Result, error) error {
 }
 
 // Chain implements contender.Contender.
-func (b *bench) Chain(name string, n, grow int) error {
-	w, err := b.load("chain", "step", step("step", "done", n, grow))
-	if err != nil {
-		return err
-	}
-	return b.start(w, name, workflow.StatusSucceeded)
-}
+func (b *bench) Chain(name string, _, _ int) error { return b.start(name, workflow.StatusSucceeded) }
 
 // Many implements contender.Contender.
-func (b *bench) Many(runs, n int) error {
-	w, err := b.load("many", "step", step("step", "done", n, 0))
-	if err != nil {
-		return err
-	}
+func (b *bench) Many(runs, _ int) error {
 	errs := make(chan error, runs)
 	for i := range runs {
-		go func() { errs <- b.start(w, fmt.Sprint("many-", i), workflow.StatusSucceeded) }()
+		go func() { errs <- b.start(fmt.Sprint("many-", i), workflow.StatusSucceeded) }()
 	}
+	var err error
 	for range runs {
 		err = errors.Join(err, <-errs)
 	}
@@ -135,31 +158,10 @@ func (b *bench) Many(runs, n int) error {
 }
 
 // Fan implements contender.Contender.
-func (b *bench) Fan(n int) error {
-	items, err := json.Marshal(make([]int, n))
-	if err != nil {
-		return err
-	}
-	w, err := b.load("fan", "each", fmt.Sprintf(`
-		"each":{"kind":"map","params":{"over":{"items":%s},"concurrency":256,
-			"body":{"entry":"do","nodes":{%s,"ok":{"kind":"end","params":{"outcome":"success"},"ends":{}}}}},"ends":{"next":"join"}},
-		"join":{"kind":"join","params":{"reduce":"all-ok"},"ends":{"next":"last","fail":"done"}},
-		%s`, items, step("do", "ok", 1, 0), step("last", "done", 1, 0)))
-	if err != nil {
-		return err
-	}
-	return b.start(w, "fan", workflow.StatusSucceeded)
-}
+func (b *bench) Fan(int) error { return b.start("fan", workflow.StatusSucceeded) }
 
 // Ask implements contender.Contender.
-func (b *bench) Ask(name string, n int) error {
-	w, err := b.load("ask", "step", step("step", "ask", n, 0)+
-		`,"ask":{"kind":"question","params":{"text":"Go on?"},"ends":{"next":"last"}},`+step("last", "done", 1, 0))
-	if err != nil {
-		return err
-	}
-	return b.start(w, name, workflow.StatusWaiting)
-}
+func (b *bench) Ask(name string, _ int) error { return b.start(name, workflow.StatusWaiting) }
 
 // Answer implements contender.Contender.
 func (b *bench) Answer(name string) error {
