@@ -56,6 +56,9 @@ func (r *run) report() (history.Result, error) {
 			res.Warnings = append(res.Warnings, fmt.Sprintf("child run %s: %v", k.run, k.err))
 		}
 	}
+	if res.Status.Terminal() {
+		return res, nil // nobody reads what is left in the inbox
+	}
 	left, err := r.e.cfg.Store.Inbox(context.Background(), r.ID)
 	res.Seen = len(left)
 	return res, err

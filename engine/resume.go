@@ -137,11 +137,11 @@ func (e *Engine) driveOnce(ctx context.Context, id workflow.RunID, by string) (r
 	if err != nil || ctx.Err() != nil {
 		return res, false, err
 	}
-	if err := owner.Release(); err != nil {
+	if err := owner.Release(); err != nil || res.Status.Terminal() {
 		return res, false, err
 	}
 	left, err := e.cfg.Store.Inbox(ctx, id)
-	return res, err == nil && len(left) > 0 && !res.Status.Terminal() && res.Seen < len(left), err
+	return res, err == nil && res.Seen < len(left), err
 }
 
 // takeOver settles what the last owner left: its calls and attempts are lost.
