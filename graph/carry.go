@@ -2,6 +2,7 @@ package graph
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -66,7 +67,8 @@ func (p *program) assign(v *visit) error {
 	for name, raw := range a.Set {
 		vars[name] = workflow.Inline(raw)
 	}
-	for name, delta := range a.Increment {
+	for _, name := range slices.Sorted(maps.Keys(a.Increment)) {
+		delta := a.Increment[name]
 		now, err := p.integer(v.scope, name)
 		if err != nil {
 			return err
@@ -163,6 +165,9 @@ func (p *program) timer(v *visit, d string) error {
 }
 
 func (p *program) timerFired(v *visit) {
+	if v.state != stateWaiting || v.settling {
+		return // a signal came first
+	}
 	w, err := params[workflow.WaitParams](v)
 	if err != nil {
 		p.fail(v, workflow.Failure{Code: workflow.CodeOf(err), Message: err.Error()})
@@ -216,8 +221,8 @@ func (p *program) child(v *visit) error {
 		return err
 	}
 	inputs := map[string]any{}
-	for name, raw := range w.Inputs {
-		if inputs[name], err = p.argument(v.scope, raw); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(w.Inputs)) {
+		if inputs[name], err = p.argument(v.scope, w.Inputs[name]); err != nil {
 			return err
 		}
 	}
@@ -301,8 +306,8 @@ func object(key, text string) workflow.Value {
 // embed makes an object of values, loading those that are stored.
 func (p *program) embed(members map[string]workflow.Value) (workflow.Value, error) {
 	m := make(map[string]json.RawMessage, len(members))
-	for k, val := range members {
-		raw, err := val.Load(p.values)
+	for _, k := range slices.Sorted(maps.Keys(members)) { // the first error is the same in every replay
+		raw, err := members[k].Load(p.values)
 		if err != nil {
 			return workflow.Value{}, err
 		}

@@ -66,8 +66,8 @@ func (p *program) component(v *visit) error {
 			s.vars[name] = val
 		}
 	}
-	for name, raw := range c.Inputs {
-		val, err := p.argument(v.scope, raw)
+	for _, name := range slices.Sorted(maps.Keys(c.Inputs)) {
+		val, err := p.argument(v.scope, c.Inputs[name])
 		if err != nil {
 			return fmt.Errorf("input %s: %w", name, err)
 		}

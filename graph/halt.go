@@ -2,6 +2,7 @@ package graph
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/tenonrun/tenon/workflow"
 )
@@ -178,8 +179,8 @@ func (p *program) forked(f *workflow.Forked) {
 	if s != nil {
 		maps.Copy(s.vars, f.Patch.Vars)
 		maps.Copy(s.outputs, f.Patch.Outputs)
-		for node, val := range f.Patch.Answers {
-			s.answers = append(s.answers, workflow.NamedAnswer{Node: node, Value: val})
+		for _, node := range slices.Sorted(maps.Keys(f.Patch.Answers)) {
+			s.answers = append(s.answers, workflow.NamedAnswer{Node: node, Value: f.Patch.Answers[node]})
 		}
 		if len(f.Patch.Vars)+len(f.Patch.Outputs)+len(f.Patch.Answers) > 0 {
 			p.verified = nil
@@ -200,8 +201,8 @@ func (p *program) again() {
 		switch {
 		case v.state == stateWanted:
 			// A patch may have changed what its params are made of.
-			if v.node.templated && v.problem == nil {
-				p.interpolate(v)
+			if v.node.templated {
+				p.prepare(v)
 			}
 			p.want(v)
 		case v.state == stateWaiting && v.node.kind == workflow.KindWait:

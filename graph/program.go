@@ -191,11 +191,21 @@ func (p *program) advance(s *scope, name string) {
 			return
 		}
 	}
-	v.self = n.control != nil && !p.mustProve(v)
-	if n.templated {
+	p.prepare(v)
+	p.want(v)
+}
+
+// prepare makes the params of a visit and tells who carries it out.
+func (p *program) prepare(v *visit) {
+	v.problem, v.self = nil, v.node.control != nil
+	if v.node.templated {
 		p.interpolate(v)
 	}
-	p.want(v)
+	if v.problem != nil {
+		v.self = true
+	} else if p.mustProve(v) {
+		v.self = false
+	}
 }
 
 func visitID(scope, name string, number int) string {
@@ -218,7 +228,6 @@ func (p *program) interpolate(v *visit) {
 			code = workflow.Code(e.Code)
 		}
 		v.problem = &workflow.Failure{Code: code, Message: err.Error(), Node: v.path()}
-		v.self = true
 		return
 	}
 	v.params = raw
@@ -227,20 +236,22 @@ func (p *program) interpolate(v *visit) {
 // mustProve reports whether an end has to show that the work is verified, which
 // is a piece's work. The root's delivery rule counts as the node's own.
 func (p *program) mustProve(v *visit) bool {
-	if v.node.kind != workflow.KindEnd {
-		return false
-	}
 	end, ok := v.node.control.(workflow.EndParams)
 	if !ok || end.Outcome != "success" {
 		return false
 	}
-	if !end.RequiresVerified && v.scope.parent == nil && p.start.Options.Verified != nil && *p.start.Options.Verified {
-		end.RequiresVerified = true
-		if raw, err := json.Marshal(map[string]any{"outcome": end.Outcome, "reason": end.Reason, "requiresVerified": true}); err == nil {
+	required := p.start.Options.Verified
+	if end.RequiresVerified || v.scope.parent != nil || required == nil || !*required {
+		return end.RequiresVerified
+	}
+	var m map[string]json.RawMessage
+	if json.Unmarshal(v.params, &m) == nil {
+		put(&m, "requiresVerified", json.RawMessage("true"))
+		if raw, err := json.Marshal(m); err == nil {
 			v.params = raw
 		}
 	}
-	return end.RequiresVerified
+	return true
 }
 
 // want wishes for an attempt of a visit.
