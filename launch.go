@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -169,7 +170,30 @@ func (t *Tenon) checks(w *Workflow) (commands, setup []workflow.Check, err error
 	if err != nil && !usesKind(w, "verify", "implementation", "implementation-step") {
 		return nil, nil, nil
 	}
+	if name := needsPlan(w); err == nil && len(commands) == 0 && name != "" {
+		return nil, nil, workflow.Errorf(workflow.CodeInvalidArguments, "node %s of %s verifies with the configured commands, and none are configured", name, w.Name).
+			WithHint("name one with --verify, or add verification.commands to .tenon/config.yaml")
+	}
 	return commands, setup, err
+}
+
+// needsPlan returns a node that verifies with the configured commands, or "".
+func needsPlan(w *Workflow) string {
+	for _, n := range w.Nodes {
+		var p struct {
+			Commands       any    `json:"commands"`
+			AdditionalFrom string `json:"additionalCommandsFrom"`
+		}
+		if n.Kind == "verify" && json.Unmarshal(paramsOf(w.Definition, n), &p) == nil && p.Commands == "configured" && p.AdditionalFrom == "" {
+			return n.Node
+		}
+	}
+	for _, ref := range slices.Sorted(maps.Keys(w.Children)) {
+		if name := needsPlan(w.Children[ref]); name != "" {
+			return name
+		}
+	}
+	return ""
 }
 
 func usesKind(w *Workflow, kinds ...string) bool {
@@ -233,10 +257,15 @@ func (t *Tenon) preflightNode(q Request, n load.NodeInfo, budget workflow.Budget
 }
 
 func overTickets(def *workflow.Definition, n load.NodeInfo) bool {
+	var m workflow.MapParams
+	return json.Unmarshal(paramsOf(def, n), &m) == nil && m.Over.Name == "tickets"
+}
+
+// paramsOf returns the params of a node as they are written.
+func paramsOf(def *workflow.Definition, n load.NodeInfo) json.RawMessage {
 	body := def.Body
 	if n.Body != "" {
 		body = def.Components[n.Body]
 	}
-	var m workflow.MapParams
-	return json.Unmarshal(body.Nodes[n.Node].Params, &m) == nil && m.Over.Name == "tickets"
+	return body.Nodes[n.Node].Params
 }

@@ -57,7 +57,7 @@ func (g *Gate) control(e workflow.Event) {
 		g.paused, g.fails = false, 0
 		clear(g.breakers)
 		for _, o := range g.wanted {
-			o.After, o.Parked, o.Until = min(o.After, e.At), false, 0
+			o.After, o.Parked, o.Until, o.Refusal = min(o.After, e.At), false, 0, nil
 		}
 	case *workflow.CancelRequested:
 		g.cancelled = true
@@ -178,6 +178,7 @@ func (g *Gate) lost(v workflow.VisitID, p *workflow.Lost) {
 		o.State, o.Refusal = Refused, &workflow.Refused{Code: p.Code, Message: p.Message}
 	case parks(p.Code):
 		o.State, o.Parked, o.Until = "", true, p.Until
+		o.Refusal = &workflow.Refused{Code: p.Code, Message: p.Message}
 	default:
 		o.State = ""
 	}

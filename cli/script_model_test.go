@@ -22,6 +22,14 @@ type model struct {
 
 	mu      sync.Mutex
 	replies []*reply
+	told    []exchange
+}
+
+// exchange is a request with what it was told, and when it came.
+type exchange struct {
+	at     time.Time
+	prompt string
+	reply  providertest.Reply
 }
 
 // reply is one entry of the file: the first that fits a request answers it.
@@ -121,7 +129,9 @@ func (m *model) respond(req providertest.Request) providertest.Reply {
 				r.Times = -1
 			}
 		}
-		return r.reply()
+		answer := r.reply()
+		m.told = append(m.told, exchange{time.Now(), req.Prompt, answer})
+		return answer
 	}
 	return providertest.Reply{Status: 418, Message: "the page has no reply for " + req.Prompt}
 }
@@ -182,5 +192,53 @@ func modelSaid(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if !neg {
 		ts.Fatalf("no request said %s", re)
+	}
+}
+
+// modelAnswered counts the requests that were answered and not refused.
+func modelAnswered(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: modelanswered PATTERN N")
+	}
+	re, n := pattern(ts, args[0]), 0
+	m := theModel(ts)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, x := range m.told {
+		if x.reply.Status == 0 && re.MatchString(x.prompt) {
+			n++
+		}
+	}
+	if strconv.Itoa(n) != args[1] {
+		ts.Fatalf("%d requests were answered, want %s", n, args[1])
+	}
+}
+
+// modelGap demands that no refused prompt comes again too soon.
+func modelGap(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: modelgap STATUS DURATION")
+	}
+	least, err := time.ParseDuration(args[1])
+	ts.Check(err)
+	m := theModel(ts)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	refused := map[string]time.Time{}
+	seen := 0
+	for _, x := range m.told {
+		if at, ok := refused[x.prompt]; ok {
+			seen++
+			if gap := x.at.Sub(at); gap < least {
+				ts.Fatalf("%s came again after %s", x.prompt, gap)
+			}
+		}
+		delete(refused, x.prompt)
+		if strconv.Itoa(x.reply.Status) == args[0] {
+			refused[x.prompt] = x.at
+		}
+	}
+	if seen == 0 || len(refused) > 0 {
+		ts.Fatalf("%d refused prompts came again, %d did not", seen, len(refused))
 	}
 }

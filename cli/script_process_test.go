@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -104,21 +105,57 @@ func finish(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: finish NAME [CODE]")
 	}
 	p := proc(ts, args[0])
+	expect(ts, args[0], strings.Join(args[1:], ""))
+	delete(of(ts).procs, args[0])
+	put(ts, p.out.String(), p.err.String())
+}
+
+// expect waits for a process and looks at its code, unless any will do.
+func expect(ts *testscript.TestScript, name, code string) {
+	p := proc(ts, name)
 	select {
 	case <-p.done:
 	case <-time.After(patience):
 		p.kill()
-		ts.Fatalf("%s did not end\n%s\n%s", args[0], p.out.String(), p.err.String())
+		ts.Fatalf("%s did not end\n%s\n%s", name, p.out.String(), p.err.String())
 	}
-	delete(of(ts).procs, args[0])
-	if name := secretIn([]byte(p.out.String() + p.err.String())); name != "" {
-		ts.Fatalf("%s shows the secret %s", args[0], name)
+	if leak := secretIn([]byte(p.out.String() + p.err.String())); leak != "" {
+		ts.Fatalf("%s shows the secret %s", name, leak)
 	}
-	put(ts, p.out.String(), p.err.String())
-	if len(args) == 2 && strconv.Itoa(p.code) != args[1] {
+	if code != "" && strconv.Itoa(p.code) != code {
+		delete(of(ts).procs, name)
 		ts.Logf("%s\n%s", p.out.String(), p.err.String())
-		ts.Fatalf("%s ended with exit code %d, want %s", args[0], p.code, args[1])
+		ts.Fatalf("%s ended with exit code %d, want %s", name, p.code, code)
 	}
+}
+
+// race waits for two processes that want the same: one gets it and ends with the
+// first code, the other ends with the second, and its output is what is looked at.
+func race(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 4 {
+		ts.Fatalf("usage: race NAME NAME CODE CODE")
+	}
+	winner, loser := args[0], args[1]
+	select {
+	case <-proc(ts, loser).done:
+	case <-proc(ts, winner).done:
+		winner, loser = loser, winner
+	case <-time.After(patience):
+		ts.Fatalf("neither ended")
+	}
+	select {
+	case <-proc(ts, winner).done:
+		if strconv.Itoa(proc(ts, loser).code) == args[2] {
+			winner, loser = loser, winner
+		}
+	default: // the loser is told at once
+	}
+	expect(ts, winner, args[2])
+	expect(ts, loser, args[3])
+	p := proc(ts, loser)
+	put(ts, p.out.String(), p.err.String())
+	delete(of(ts).procs, winner)
+	delete(of(ts).procs, loser)
 }
 
 func waitFor(ts *testscript.TestScript, neg bool, args []string) {

@@ -44,9 +44,12 @@ func TestMain(m *testing.M) {
 //	modelreply FILE            answer from FILE from now on
 //	modelcalls PATTERN N       so many requests had a prompt that matches
 //	modelsaid PATTERN          some request's body matches
+//	modelanswered PATTERN N    so many of them were answered and not refused
+//	modelgap STATUS DURATION   what was refused with STATUS came again, and no sooner
 //	start NAME PROGRAM ARG…    run it beside
 //	send NAME INT|TERM|KILL    signal what was started
 //	finish NAME [CODE]         wait for it; any code when none is given
+//	race NAME NAME CODE CODE   wait for both: one ends with each code
 //	waitfor NAME PATTERN       until its output matches
 //	waitfor -file FILE         until it is there and not empty
 //	waitfor -calls PATTERN N   until the model server has had so many requests
@@ -66,6 +69,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exit": exit, "json": query, "jsonl": queryLines,
 			"modelserver": modelServer, "modelreply": modelReply, "modelcalls": modelCalls, "modelsaid": modelSaid,
+			"modelanswered": modelAnswered, "modelgap": modelGap, "race": race,
 			"start": start, "send": send, "finish": finish, "waitfor": waitFor,
 			"fill": fill, "damage": damage, "untouched": untouched,
 		},

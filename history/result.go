@@ -186,6 +186,9 @@ func (s *State) unsettled(res *Result) {
 		if b, open := breakers[o.Command.Provider]; open || o.Parked {
 			u := entry(o)
 			u.Code, u.Message, u.Until = b.Code, b.Message, max(u.Until, b.Until)
+			if o.Refusal != nil {
+				u.Code, u.Message = o.Refusal.Code, o.Refusal.Message
+			}
 			res.Unfinished = append(res.Unfinished, u)
 		}
 	}

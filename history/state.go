@@ -199,6 +199,7 @@ func (s *State) noteRun(e workflow.Event) {
 	case *workflow.LimitRaised:
 		m.Ended = nil
 	case *workflow.Forked:
+		s.Begun = e.At
 		m.ForkOf, m.Cut, m.Ended = p.Parent, p.Cut, nil
 		m.Asked, m.Children = map[workflow.VisitID][]workflow.Question{}, map[workflow.VisitID]workflow.ChildStarted{}
 		m.Timers, m.Live = map[workflow.VisitID]workflow.Time{}, map[string]LiveCall{}

@@ -15,6 +15,7 @@ package source
 import (
 	"bytes"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -42,7 +43,8 @@ func (l Limits) withDefaults() Limits {
 // Parse reads data, which came from the file called name: JSON when the name ends
 // in .json, YAML when it ends in .yaml or .yml, otherwise JSON when the text begins
 // with a brace or bracket. An empty YAML document is null. On failure the error is
-// of type Errors and holds every duplicate key and the first syntax error.
+// of type Errors and holds every duplicate key and the first syntax error; when
+// there are only duplicates the document comes too, as if the first stood alone.
 func Parse(name string, data []byte, limits Limits) (*Document, error) {
 	limits = limits.withDefaults()
 	text := &text{name: name, data: bytes.TrimPrefix(data, []byte("\ufeff")), firstLine: limits.FirstLine}
@@ -58,9 +60,29 @@ func Parse(name string, data []byte, limits Limits) (*Document, error) {
 	}
 	if len(errs) > 0 {
 		errs.sort()
-		return nil, errs
+		if slices.ContainsFunc(errs, func(e Error) bool { return e.Code != CodeDuplicate }) {
+			return nil, errs
+		}
+		root.single()
+		return newDocument(text, root), errs
 	}
 	return newDocument(text, root), nil
+}
+
+// single drops every further member of a key.
+func (n *node) single() {
+	seen := map[string]bool{}
+	n.members = slices.DeleteFunc(n.members, func(m member) bool {
+		twice := seen[m.key]
+		seen[m.key] = true
+		return twice
+	})
+	for _, m := range n.members {
+		m.value.single()
+	}
+	for _, item := range n.items {
+		item.single()
+	}
 }
 
 func isJSON(name string, data []byte) bool {

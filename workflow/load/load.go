@@ -63,7 +63,9 @@ func Load(name string, data []byte, cfg Config) (*Workflow, error) {
 		for _, e := range broken {
 			c.issues = append(c.issues, fromSource(e))
 		}
-		return nil, Issues(c.issues)
+		if doc == nil {
+			return nil, Issues(c.issues)
+		}
 	case err != nil:
 		return nil, Issues{{Code: workflow.CodeInvalidDefinition, File: name, Message: err.Error()}}
 	}
