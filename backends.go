@@ -36,7 +36,13 @@ type backends struct {
 	models  map[string]string // of those given
 	getenv  func(string) string
 	mu      sync.Mutex
-	made    map[string]*turn.Executor
+	made    map[string]backend
+}
+
+// backend is one made executor.
+type backend struct {
+	executor *turn.Executor
+	conf     project.Provider
 }
 
 func newBackends(p *project.Project, cfg Config) (*backends, error) {
@@ -53,7 +59,7 @@ func newBackends(p *project.Project, cfg Config) (*backends, error) {
 		}
 	}
 	return &backends{
-		project: p, given: cfg.Providers, models: cfg.Models, getenv: cfg.Getenv, made: map[string]*turn.Executor{},
+		project: p, given: cfg.Providers, models: cfg.Models, getenv: cfg.Getenv, made: map[string]backend{},
 	}, nil
 }
 
@@ -68,30 +74,44 @@ func (b *backends) names() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
+// capabilities are known without a key, so that a workflow can be checked where
+// it cannot run.
 func (b *backends) capabilities(name string) (executor.Capabilities, bool) {
-	e, err := b.executor(name)
+	made, err := b.get(name)
 	if err != nil {
 		return executor.Capabilities{}, false
 	}
-	return e.Capabilities(""), true
+	return made.executor.Capabilities(""), true
 }
 
+// executor returns the executor behind a name, ready to make calls.
 func (b *backends) executor(name string) (*turn.Executor, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if e := b.made[name]; e != nil {
-		return e, nil
-	}
-	p, cfg, err := b.provider(name)
+	made, err := b.get(name)
 	if err != nil {
 		return nil, err
 	}
+	if conf := made.conf; conf.KeyEnv != "" && conf.BaseURL == "" && b.getenv(conf.KeyEnv) == "" {
+		return nil, workflow.Errorf(workflow.CodeProviderAuth, "provider %q needs the key in the environment variable %s, which is not set", name, conf.KeyEnv).
+			WithHint("export %s=… and try again", conf.KeyEnv)
+	}
+	return made.executor, nil
+}
+
+func (b *backends) get(name string) (backend, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if made, ok := b.made[name]; ok {
+		return made, nil
+	}
+	p, cfg, err := b.provider(name)
+	if err != nil {
+		return backend{}, err
+	}
 	commands := commands{root: b.project.Root}
-	e := turn.New(turn.Config{
+	b.made[name] = backend{conf: cfg, executor: turn.New(turn.Config{
 		Provider: p, Model: cfg.Model, Command: commands.render, Native: cfg.Type == scriptedName,
-	})
-	b.made[name] = e
-	return e, nil
+	})}
+	return b.made[name], nil
 }
 
 // provider makes the provider of a name, and returns its configuration.
@@ -132,10 +152,6 @@ func (b *backends) build(name string, cfg *project.Provider) (provider.Provider,
 	c := provider.Config{Name: name, BaseURL: cfg.BaseURL}
 	if cfg.KeyEnv != "" {
 		c.Key = b.getenv(cfg.KeyEnv)
-		if c.Key == "" && cfg.BaseURL == "" {
-			return nil, workflow.Errorf(workflow.CodeProviderAuth, "provider %q needs the key in the environment variable %s, which is not set", name, cfg.KeyEnv).
-				WithHint("export %s=… and try again", cfg.KeyEnv)
-		}
 	}
 	switch cfg.Type {
 	case "anthropic":

@@ -79,8 +79,7 @@ func (t *Tenon) launch(q Request, inputs []byte) (engine.Launch, error) {
 			Timeouts: workflow.Timeouts{TurnMs: time.Duration(limits.Timeout).Milliseconds(), IdleMs: time.Duration(limits.IdleTimeout).Milliseconds()},
 		},
 	}}
-	t.pin(w, &l)
-	return l, nil
+	return l, t.pin(w, &l)
 }
 
 // refFile is where a run's workflow was read: relative to the root of the
@@ -96,18 +95,26 @@ func (t *Tenon) refFile(w *Workflow) string {
 }
 
 // pin adds the documents of child runs, at every depth.
-func (t *Tenon) pin(w *Workflow, l *engine.Launch) {
-	for ref, child := range w.Children {
+func (t *Tenon) pin(w *Workflow, l *engine.Launch) error {
+	for _, name := range slices.Sorted(maps.Keys(w.Children)) {
+		child := w.Children[name]
+		ref := workflow.Ref{Name: child.Name, Digest: digest(child.Document), File: t.refFile(child)}
+		if there, twice := l.Started.Children[name]; twice && there != ref {
+			return workflow.Errorf(workflow.CodeInvalidDefinition, "%s and %s are both called %q by the workflows that start them", there.File, ref.File, name).
+				WithHint("rename one of the files, or start it by its name")
+		} else if twice {
+			continue
+		}
 		if l.Started.Children == nil {
 			l.Started.Children = map[string]workflow.Ref{}
 		}
-		if _, there := l.Started.Children[ref]; there {
-			continue
-		}
-		l.Started.Children[ref] = workflow.Ref{Name: child.Name, Digest: digest(child.Document), File: t.refFile(child)}
+		l.Started.Children[name] = ref
 		l.Blobs = append(l.Blobs, child.Document)
-		t.pin(child, l)
+		if err := t.pin(child, l); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // child launches a child run of a pinned document under its parent's rules.
