@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/tenonrun/tenon/history"
 	"github.com/tenonrun/tenon/internal/ident"
@@ -30,10 +32,9 @@ type ForkRequest struct {
 // Fork makes a run that shares the history of another up to a cut. The parent
 // does not change, whatever the fork does. Drive goes on with the fork.
 func (e *Engine) Fork(ctx context.Context, q ForkRequest) (workflow.RunID, error) {
-	cut, scope, err := e.cut(ctx, q)
-	if q.Failed {
-		cut, q.Patch.Reopen, err = e.failedFan(ctx, q.Run)
-	}
+	parent := &history.State{ID: q.Run, Values: history.NewLayered(blobs{e.cfg.Store})}
+	cut, scope, err := e.place(ctx, &q, parent)
+	defer func() { closeProgram(parent) }()
 	if err != nil {
 		return "", err
 	}
@@ -52,14 +53,14 @@ func (e *Engine) Fork(ctx context.Context, q ForkRequest) (workflow.RunID, error
 		return q.ID, err
 	}
 	r := e.newRun(q.ID, owner, "fork")
-	parent := &history.State{ID: q.Run, Values: r.Values}
-	if err := e.read(ctx, parent, cut); err != nil {
-		return "", err
+	if parent.Seq != cut {
+		if err := e.read(ctx, parent, cut); err != nil {
+			return "", err
+		}
 	}
-	defer parent.Program.Close()
-	r.State = *parent
+	r.State, r.sink.Values = *parent, parent.Values
 	r.ID = q.ID
-	r.appended, r.snapped = cut, cut
+	r.appended, r.sink.Bytes = cut, r.logged()
 	r.create = &store.Create{Parent: q.Run, Cut: cut}
 	if err := r.record(ref{}, &workflow.Forked{Parent: q.Run, Cut: cut, Patch: q.Patch}); err != nil {
 		return "", err
@@ -78,6 +79,103 @@ func (e *Engine) forkedBefore(ctx context.Context, q ForkRequest, cut int64) (bo
 		return true, nil
 	}
 	return false, workflow.Errorf(workflow.CodeRunExists, "run %s exists and is another one", q.ID)
+}
+
+// place finds the cut of a request, and the scope of its visit. When the parent
+// was folded up to the cut on the way, its Seq says so.
+func (e *Engine) place(ctx context.Context, q *ForkRequest, parent *history.State) (cut int64, scope string, err error) {
+	if q.Failed {
+		cut, q.Patch.Reopen, err = e.failedFan(ctx, q.Run)
+		return cut, "", err
+	}
+	if v := q.visit(); v != "" {
+		found, err := e.seek(ctx, parent, v)
+		if err == nil && found {
+			return parent.Seq, v.Scope(), nil
+		}
+		closeProgram(parent)
+		*parent = history.State{ID: parent.ID, Values: parent.Values}
+		if err != nil && workflow.CodeOf(err) != workflow.CodeStoreDamaged {
+			return 0, "", err
+		}
+	}
+	return e.cut(ctx, *q)
+}
+
+// visit returns the only visit that a request can mean, if its form tells.
+func (q ForkRequest) visit() workflow.VisitID {
+	switch {
+	case q.Question != "":
+		return ""
+	case strings.Contains(q.Node, "#"):
+		return workflow.VisitID(q.Node)
+	case q.Number > 0 && !strings.Contains(q.Node, "/"): // a node of the root
+		return workflow.VisitID(q.Node + "#" + strconv.Itoa(q.Number))
+	}
+	return ""
+}
+
+// seek folds a run up to the first admission of a visit, from the newest
+// snapshot that is before the visit.
+func (e *Engine) seek(ctx context.Context, s *history.State, v workflow.VisitID) (found bool, err error) {
+	if err := e.before(ctx, s, v); err != nil {
+		return false, err
+	}
+	err = e.cfg.Store.Events(ctx, s.ID, s.Seq, func(ev workflow.Event) error {
+		if _, ok := ev.Payload.(*workflow.Admitted); ok && ev.VisitID() == v {
+			found = true
+			return errFarEnough
+		}
+		return s.Replay(ev, e.cfg.Programs)
+	})
+	if errors.Is(err, errFarEnough) {
+		err = nil
+	}
+	return found, err
+}
+
+// closeEnough is how many events are rather read than searched for a snapshot.
+const closeEnough = 200
+
+// before restores the newest snapshot in which the Program has not been at a
+// visit, or one that is close to it; without any the state stays empty.
+// Snapshots are in order, so the search halves the history.
+func (e *Engine) before(ctx context.Context, s *history.State, v workflow.VisitID) error {
+	newest, err := e.cfg.Store.Snapshot(ctx, s.ID, 0)
+	if err != nil {
+		return fmt.Errorf("reading run %s: %w", s.ID, err)
+	}
+	for low, high := int64(0), newest.Seq; high-low > closeEnough; {
+		middle := low + (high-low+1)/2
+		snap, err := e.cfg.Store.Snapshot(ctx, s.ID, middle)
+		if err != nil {
+			return fmt.Errorf("reading run %s: %w", s.ID, err)
+		}
+		if snap.Seq <= low { // none is in the lower half
+			low = middle
+			continue
+		}
+		at := &history.State{ID: s.ID, Values: s.Values}
+		if err := at.Restore(snap.State, snap.Seq, e.cfg.Programs); err != nil {
+			return nil // what was found so far is good
+		}
+		finder, ok := at.Program.(workflow.Pathfinder)
+		if !ok || finder.Been(v) {
+			high = snap.Seq - 1
+		} else {
+			low = snap.Seq
+			*s, *at = *at, *s
+		}
+		closeProgram(at)
+	}
+	return nil
+}
+
+// closeProgram frees a state that is not used any more.
+func closeProgram(s *history.State) {
+	if s.Program != nil {
+		_ = s.Program.Close() // it frees memory
+	}
 }
 
 // failedFan finds the last map or parallel that settled with failed branches.
@@ -115,9 +213,6 @@ func (e *Engine) failedFan(ctx context.Context, run workflow.RunID) (cut int64, 
 
 // cut finds the last seq before the visit, and the visit's scope.
 func (e *Engine) cut(ctx context.Context, q ForkRequest) (seq int64, scope string, err error) {
-	if q.Failed {
-		return 0, "", nil
-	}
 	want := workflow.VisitID("")
 	type arrival struct {
 		seq    int64

@@ -18,6 +18,8 @@ func (e *Engine) fold(ctx context.Context, id workflow.RunID) (*history.State, e
 	return s, e.read(ctx, s, 0)
 }
 
+var errFarEnough = errors.New("far enough")
+
 // read folds the history up to a seq (0 is all), from the newest snapshot.
 func (e *Engine) read(ctx context.Context, s *history.State, upTo int64) error {
 	snap, err := e.cfg.Store.Snapshot(ctx, s.ID, upTo)
@@ -30,18 +32,17 @@ func (e *Engine) read(ctx context.Context, s *history.State, upTo int64) error {
 			*s = history.State{ID: s.ID, Values: s.Values}
 		}
 	}
-	stop := errors.New("far enough")
-	err = stop
+	err = errFarEnough
 	if upTo == 0 || s.Seq < upTo {
 		err = e.cfg.Store.Events(ctx, s.ID, s.Seq, func(ev workflow.Event) error {
 			if err := s.Replay(ev, e.cfg.Programs); err != nil || ev.Seq != upTo {
 				return err
 			}
-			return stop // what comes after it may be damaged
+			return errFarEnough // what comes after it may be damaged
 		})
 	}
 	switch {
-	case err != nil && !errors.Is(err, stop):
+	case err != nil && !errors.Is(err, errFarEnough):
 		return fmt.Errorf("reading run %s: %w", s.ID, err)
 	case s.Program == nil:
 		return workflow.Errorf(workflow.CodeRunNotFound, "run %s is not in this project's store", s.ID).WithHint("list runs with: tenon ls")
@@ -49,11 +50,14 @@ func (e *Engine) read(ctx context.Context, s *history.State, upTo int64) error {
 	return nil
 }
 
+// logged is what the history since the last snapshot takes at least, in bytes.
+func (r *run) logged() int { return int(r.Seq-r.Snapped) * eventBytes }
+
 // snapshot returns the state after the pending events when it is worth storing:
 // the log since the last snapshot is long and at least twice its size. In the
 // middle of a cycle, with wishes that are not carried out, there is none.
 func (r *run) snapshot() (*store.Snapshot, error) {
-	if r.Seq-r.snapped < int64(r.e.cfg.Snapshot) || r.sink.Bytes < 2*r.snapSize {
+	if r.Seq-r.Snapped < int64(r.e.cfg.Snapshot) || r.sink.Bytes < 2*r.snapSize {
 		return nil, nil
 	}
 	if err := r.Decide(); err != nil || len(r.Wishes) > 0 {
@@ -70,7 +74,7 @@ func (r *run) snapshot() (*store.Snapshot, error) {
 	if r.sink.Bytes < 2*len(raw) {
 		return nil, nil
 	}
-	r.sink.Bytes, r.snapped = 0, r.Seq
+	r.sink.Bytes, r.Snapped = 0, r.Seq
 	return &store.Snapshot{Seq: r.Seq, State: raw}, nil
 }
 
@@ -120,7 +124,7 @@ func (e *Engine) driveOnce(ctx context.Context, id workflow.RunID, by string) (r
 		return history.Result{}, false, err
 	}
 	defer r.Program.Close()
-	r.appended, r.snapped = r.Seq, r.Seq
+	r.appended, r.sink.Bytes = r.Seq, r.logged()
 	if end := r.Memory.Ended; end != nil && end.Status.Terminal() {
 		res, err := r.report()
 		return res, false, err

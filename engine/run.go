@@ -20,6 +20,9 @@ const maxBatch = 512
 // headAge is how old the index row of a moving run may become.
 const headAge = time.Second
 
+// eventBytes is about what an event takes beside its values.
+const eventBytes = 160
+
 // run is a run that this process owns. Its fields belong to the goroutine of
 // loop; attempts reach it through inbox.
 type run struct {
@@ -44,7 +47,6 @@ type run struct {
 	stopping bool
 	told     workflow.Time // when the head was written
 	hashes   bool          // the definition reads the candidate
-	snapped  int64
 	snapSize int
 	by       string
 }
@@ -88,7 +90,7 @@ func (r *run) visitRef(v workflow.VisitID) ref {
 // record makes an event, folds it, and queues it for the next append.
 func (r *run) record(about ref, p workflow.Payload) error {
 	r.sink.Clean(p)
-	r.sink.Bytes += 160
+	r.sink.Bytes += eventBytes
 	e := workflow.Event{
 		Seq: r.Seq + 1, At: max(r.e.now(), r.Last), Epoch: r.owner.Epoch(),
 		ID: about.id, Node: about.node, Visit: about.number, Attempt: about.attempt, Invocation: about.invocation,

@@ -53,7 +53,7 @@ func (s *State) Restore(raw []byte, seq int64, programs map[string]workflow.Fact
 	if err != nil {
 		return err
 	}
-	s.Gate, s.Last, s.Seq = gate, im.Last, seq
+	s.Gate, s.Last, s.Seq, s.Snapped = gate, im.Last, seq, seq
 	full := newMemory()
 	mem, err := json.Marshal(im.Memory)
 	if err != nil {

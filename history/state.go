@@ -14,6 +14,7 @@ import (
 type State struct {
 	ID      workflow.RunID
 	Seq     int64         // of the newest event
+	Snapped int64         // seq of the newest snapshot; 0 is none
 	Begun   workflow.Time // of the first event
 	Last    workflow.Time // of the newest event
 	Start   workflow.RunStarted

@@ -32,6 +32,13 @@ type Reader interface {
 	Lookup(visit VisitID, root string, path []string) (value any, ok bool, err error)
 }
 
+// Pathfinder is a Program that knows where it has been.
+type Pathfinder interface {
+	// Been reports whether the Program may have come to a visit; false is
+	// certain.
+	Been(visit VisitID) bool
+}
+
 // Factory makes the Programs of one kind of workflow.
 type Factory interface {
 	New(run RunID, start RunStarted, values Values) (Program, error)
