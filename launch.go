@@ -171,7 +171,13 @@ func smaller[N int64 | float64](a, b N) N {
 // trusted matters only to workflows that use it.
 func (t *Tenon) checks(w *Workflow) (commands, setup []workflow.Check, err error) {
 	if t.cfg.Checks != nil {
-		return t.cfg.Checks, nil, nil
+		commands = slices.Clone(t.cfg.Checks)
+		for i := range commands {
+			if commands[i].RepositoryID == "" {
+				commands[i].RepositoryID = t.Project.Repositories()[0].ID
+			}
+		}
+		return commands, nil, nil
 	}
 	commands, setup, err = t.Project.Checks()
 	if err != nil && !usesKind(w, "verify", "implementation", "implementation-step") {

@@ -42,7 +42,7 @@ type Config struct {
 	Flags        map[string]string // settings over everything else, such as "limits.maxTokens"
 	TrustProject bool              // trust the project's configuration for this process
 	// Checks replaces the configured verification plan; it is the caller's own
-	// word and needs no trust.
+	// word and needs no trust. One without a repository is for the first.
 	Checks    []workflow.Check
 	Pieces    []piece.Piece                // further kinds of nodes
 	Providers map[string]provider.Provider // further providers, by the name in definitions

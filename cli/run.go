@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -117,13 +119,17 @@ func (a *app) warnings(wf *tenon.Workflow) {
 	}
 }
 
-// checks makes a plan of --verify. A command line is run by the shell that the
-// rules for shell strings choose.
+// checks makes a plan of --verify, for the first repository. Lines are run by
+// bash with pipefail where there is one: a failure before a pipe counts.
 func checks(lines []string) []workflow.Check {
+	shell, flags := "/bin/sh", []string{"-c", "--"}
+	if bash, err := exec.LookPath("bash"); err == nil {
+		shell, flags = bash, []string{"-o", "pipefail", "-c", "--"}
+	}
 	var out []workflow.Check
 	for i, l := range lines {
 		out = append(out, workflow.Check{
-			Key: "verify-" + strconv.Itoa(i+1), Label: l, RepositoryID: "repo", Command: "bash", Args: []string{"-o", "pipefail", "-c", l},
+			Key: "verify-" + strconv.Itoa(i+1), Label: l, Command: shell, Args: append(slices.Clone(flags), l),
 		})
 	}
 	return out
