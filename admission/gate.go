@@ -55,7 +55,7 @@ type Open struct {
 	Parked   bool                `json:"parked,omitempty"`  // held until a resume: its provider is unavailable
 	Until    workflow.Time       `json:"until,omitempty"`   // when a resume is worth it
 	Steered  []int64             `json:"steered,omitempty"` // claimed by the attempt
-	Refusal  *workflow.Refused   `json:"refusal,omitempty"`
+	Refusal  *workflow.Refused   `json:"refusal,omitempty"` // why it is refused or parked
 }
 
 // State of an Open visit.
@@ -109,7 +109,9 @@ func (g *Gate) Want(c workflow.StartVisit) {
 	if o.State != Waiting {
 		o.State = Wanted
 	}
-	o.Refusal = nil
+	if !o.Parked {
+		o.Refusal = nil
+	}
 	g.wanted = append(g.wanted, o)
 }
 

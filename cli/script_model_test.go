@@ -35,6 +35,7 @@ type exchange struct {
 // reply is one entry of the file: the first that fits a request answers it.
 type reply struct {
 	Match string `yaml:"match"` // in the prompt; "" is every prompt
+	Said  string `yaml:"said"`  // anywhere in the request
 	Model string `yaml:"model"`
 	Turn  int    `yaml:"turn"`
 	Times int    `yaml:"times"` // answers that often, then no longer; 0 is always
@@ -121,7 +122,7 @@ func (m *model) respond(req providertest.Request) providertest.Reply {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range m.replies {
-		if !strings.Contains(req.Prompt, r.Match) || r.Model != "" && r.Model != req.Model || r.Turn != 0 && r.Turn != req.Turn || r.Times < 0 {
+		if !strings.Contains(req.Prompt, r.Match) || !strings.Contains(string(req.Body), r.Said) || r.Model != "" && r.Model != req.Model || r.Turn != 0 && r.Turn != req.Turn || r.Times < 0 {
 			continue
 		}
 		if r.Times > 0 {
@@ -165,14 +166,27 @@ func (m *model) calls(re *regexp.Regexp) (n int) {
 	return n
 }
 
+func (m *model) mentions(re *regexp.Regexp) (n int) {
+	for _, req := range m.server.Requests() {
+		if re.Match(req.Body) {
+			n++
+		}
+	}
+	return n
+}
+
 func modelCalls(ts *testscript.TestScript, neg bool, args []string) {
+	count := theModel(ts).calls
+	if len(args) == 3 && args[0] == "-said" {
+		count, args = theModel(ts).mentions, args[1:]
+	}
 	if neg || len(args) != 2 {
-		ts.Fatalf("usage: modelcalls PATTERN N|<=N")
+		ts.Fatalf("usage: modelcalls [-said] PATTERN N|<=N")
 	}
 	number, most := strings.CutPrefix(args[1], "<=")
 	want, err := strconv.Atoi(number)
 	ts.Check(err)
-	if got := theModel(ts).calls(pattern(ts, args[0])); got != want && (!most || got > want) {
+	if got := count(pattern(ts, args[0])); got != want && (!most || got > want) {
 		ts.Fatalf("%d requests match %s, want %s", got, args[0], args[1])
 	}
 }
@@ -181,17 +195,8 @@ func modelSaid(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 1 {
 		ts.Fatalf("usage: modelsaid PATTERN")
 	}
-	re := pattern(ts, args[0])
-	for _, req := range theModel(ts).server.Requests() {
-		if re.Match(req.Body) {
-			if neg {
-				ts.Fatalf("a request said %s", re)
-			}
-			return
-		}
-	}
-	if !neg {
-		ts.Fatalf("no request said %s", re)
+	if n := theModel(ts).mentions(pattern(ts, args[0])); neg != (n == 0) {
+		ts.Fatalf("%d requests said %s", n, args[0])
 	}
 }
 

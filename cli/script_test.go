@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 //	jsonl first|last|any PATH [VALUE]
 //	modelserver FILE           start a model server that answers from FILE
 //	modelreply FILE            answer from FILE from now on
-//	modelcalls PATTERN N       so many requests had a prompt that matches
+//	modelcalls [-said] PATTERN N  so many requests had a prompt, or a body, that matches
 //	modelsaid PATTERN          some request's body matches
 //	modelanswered PATTERN N    so many of them were answered and not refused
 //	modelgap STATUS DURATION   what was refused with STATUS came again, and no sooner
