@@ -92,7 +92,7 @@ func generate(root string, pages []page) ([]file, error) {
 		return nil, err
 	}
 	made := []file{{"docs/house.svg", drawHouse(house)}}
-	parts, err := newParts()
+	parts, err := newParts(root)
 	if err != nil {
 		return nil, err
 	}

@@ -16,12 +16,13 @@ import (
 //	<!-- generated: NAME -->
 //	<!-- /generated -->
 type parts struct {
+	root    string
 	schemas kinds
 }
 
-func newParts() (parts, error) {
+func newParts(root string) (parts, error) {
 	k, err := readKinds()
-	return parts{schemas: k}, err
+	return parts{root, k}, err
 }
 
 var part = regexp.MustCompile(`(?s)(<!-- generated: ([a-z-]+(?: [a-z-]+)?) -->\n).*?(<!-- /generated -->)`)
@@ -46,7 +47,7 @@ func (g parts) make(name string) (string, error) {
 	case "commands":
 		return commands()
 	case "rooms":
-		return rooms()
+		return rooms(g.root)
 	case "kinds":
 		return g.schemas.table(), nil
 	case "params":
@@ -107,8 +108,10 @@ func own(text string) string {
 }
 
 // rooms is a table of all packages with the first sentence of their comments.
-func rooms() (string, error) {
-	out, err := exec.Command("go", "list", "-f", "{{.ImportPath}}\t{{.Doc}}", "./...").Output()
+func rooms(root string) (string, error) {
+	list := exec.Command("go", "list", "-f", "{{.ImportPath}}\t{{.Doc}}", "./...")
+	list.Dir = root
+	out, err := list.Output()
 	if err != nil {
 		return "", fmt.Errorf("go list: %w", err)
 	}
@@ -132,6 +135,6 @@ var opening = regexp.MustCompile(`^(Package|Command) \S+ `)
 
 // sentence is a package comment without its opening words.
 func sentence(doc string) string {
-	s := opening.ReplaceAllString(doc, "")
+	s := strings.TrimPrefix(opening.ReplaceAllString(doc, ""), "is ")
 	return strings.ReplaceAll(s, "|", "\\|")
 }
