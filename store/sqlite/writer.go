@@ -45,6 +45,11 @@ type writer struct {
 func newWriter(s *Store, g *gate, c *conn) *writer {
 	w := &writer{store: s, gate: g, conn: c, tails: make(map[string]*tail), version: -1,
 		jobs: make(chan *job, maxBatch), done: make(chan struct{})}
+	if c != nil { // the database was just made or migrated; otherwise the first batch sees to it
+		if err := w.presize(); err != nil {
+			s.log.Warn("giving the write-ahead log its size", "err", err)
+		}
+	}
 	go w.loop()
 	return w
 }
