@@ -185,18 +185,16 @@ func TestSalvage(t *testing.T) {
 				s.says(workflow.StatusFailed, []string{string(waiting[0].Run), "tenon fork"}, "doctor")
 			}
 			to := filepath.Join(s.dir, "..", "salvaged")
-			out, code := s.cli("doctor", "--salvage", to)
-			t.Log(printed(out))
+			out := s.ends(workflow.StatusSucceeded, "doctor", "--salvage", to)
 			must(t, os.Rename(s.home(), s.home()+".bad"))
 			must(t, os.Rename(to, strings.TrimSuffix(s.home(), ".bad")))
 			must(t, os.RemoveAll(filepath.Join(s.state, "projects", filepath.Base(s.home())+".bad")))
 			sound := 0
 			for _, q := range waiting {
-				out, code := s.cli("answer", q.ID, "yes")
-				if code == 0 {
+				if _, code := s.cli("answer", q.ID, "yes"); code == 0 {
 					sound++
-				} else if !strings.Contains(out, string(q.Run)) && !strings.Contains(out, q.ID) {
-					t.Errorf("run %s is not named: %s", q.Run, out)
+				} else if !strings.Contains(out, string(q.Run)) {
+					t.Errorf("run %s is lost, and the salvage does not name it: %s", q.Run, out)
 				}
 			}
 			if _, code := s.cli("show", string(ended)); code == 0 {
@@ -204,9 +202,6 @@ func TestSalvage(t *testing.T) {
 			}
 			if sound < 4-harm.lost {
 				t.Errorf("%d of 4 runs were salvaged", sound)
-			}
-			if (sound < 4) != (code != 0) {
-				t.Errorf("%d of 4 runs were salvaged, and the salvage ends with %d", sound, code)
 			}
 		})
 	}

