@@ -72,7 +72,8 @@ func (e example) document() (text string, lines int) {
 	entry, _, _ := strings.Cut(e.text, ":")
 	head := fmt.Sprintf(before, strings.TrimSpace(entry))
 	if !strings.Contains(e.text, "ref: repair") {
-		head = head[:strings.Index(head, "components:")] + "nodes:\n"
+		head, _, _ = strings.Cut(head, "components:")
+		head += "nodes:\n"
 	}
 	var b strings.Builder
 	b.WriteString(head)
@@ -92,7 +93,7 @@ func checkExamples(ctx context.Context, pages []page, found *findings) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
 	for _, p := range pages {
 		for _, e := range examples(p) {
 			if err := checkExample(ctx, dir, e, found); err != nil {

@@ -31,7 +31,7 @@ func readHouse(path string) (house, error) {
 	if err != nil {
 		return house{}, fmt.Errorf("reading the plan of the house: %w", err)
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // only read
 	h := house{names: map[int]string{}}
 	var comment strings.Builder
 	for in := bufio.NewScanner(f); in.Scan(); {

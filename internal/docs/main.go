@@ -110,7 +110,11 @@ func generate(root string, pages []page) ([]file, error) {
 
 func write(root string, made []file, out io.Writer) error {
 	for _, m := range made {
-		if err := os.WriteFile(filepath.Join(root, filepath.FromSlash(m.name)), m.text, 0o644); err != nil {
+		path := filepath.Join(root, filepath.FromSlash(m.name))
+		if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, m.text) {
+			continue
+		}
+		if err := os.WriteFile(path, m.text, 0o644); err != nil {
 			return fmt.Errorf("writing %s: %w", m.name, err)
 		}
 		fmt.Fprintln(out, "wrote", m.name)

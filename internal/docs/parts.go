@@ -109,6 +109,7 @@ func own(text string) string {
 
 // rooms is a table of all packages with the first sentence of their comments.
 func rooms(root string) (string, error) {
+	//nolint:noctx // it is short and ends by itself
 	list := exec.Command("go", "list", "-f", "{{.ImportPath}}\t{{.Doc}}", "./...")
 	list.Dir = root
 	out, err := list.Output()

@@ -29,7 +29,8 @@ func checkSnippets(ctx context.Context, root string, pages []page, found *findin
 				return fmt.Errorf("%s: compiling snippet %d: %w", p.name, i+1, err)
 			}
 			if out != "" {
-				found.add(p.name, strings.Count(p.text[:strings.Index(p.text, text)], "\n"), "the snippet does not compile:\n%s", out)
+				above, _, _ := strings.Cut(p.text, text)
+				found.add(p.name, strings.Count(above, "\n"), "the snippet does not compile:\n%s", out)
 			}
 		}
 	}
@@ -51,7 +52,7 @@ func compile(ctx context.Context, root, text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(dir)
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
 	var b strings.Builder
 	b.WriteString("// Package snippet is a part of a page.\npackage snippet\n\nimport (\n")
 	for _, i := range imports {
