@@ -13,7 +13,7 @@ func (p *program) Apply(e workflow.Event) error {
 	var err error
 	switch f := e.Payload.(type) {
 	case *workflow.RunStarted:
-		err = p.begin()
+		err = p.begin(e)
 	case *workflow.Admitted:
 		err = p.admitted(e, f)
 	case *workflow.Settled:
@@ -21,13 +21,13 @@ func (p *program) Apply(e workflow.Event) error {
 	case *workflow.Refused:
 		err = p.onVisit(e, func(v *visit) { p.refuse(v, f.Code) })
 	case *workflow.Retrying:
-		err = p.onVisit(e, p.want)
+		err = p.onVisit(e, p.again)
 	case *workflow.Lost:
 		err = p.onVisit(e, func(v *visit) { p.lost(v, f) })
 	case *workflow.Recovered:
 		err = p.onVisit(e, func(v *visit) { p.recovered(v, f) })
 	case *workflow.QuestionOpened:
-		err = p.onVisit(e, func(v *visit) { p.set(v, stateWaiting); p.yieldSlot(v) })
+		err = p.onVisit(e, p.asked)
 	case *workflow.QuestionAnswered:
 		err = p.onVisit(e, p.answered)
 	case *workflow.ChildEnded:
@@ -56,11 +56,7 @@ func (p *program) control(payload workflow.Payload) {
 	case *workflow.LimitRaised:
 		p.raised()
 	case *workflow.Resumed:
-		for _, v := range p.sortedVisits() {
-			if v.state == stateRefused && v.refusal == workflow.CodeFailFast {
-				p.want(v)
-			}
-		}
+		p.resumed()
 	case *workflow.CancelRequested:
 		p.cancel()
 	case *workflow.Forked:
@@ -178,7 +174,7 @@ func (p *program) commit(s *scope, v *visit, e workflow.Event, f *workflow.Settl
 			s.last = f.Output
 		}
 	}
-	if e.Attempt > 1 || s.attempts != nil {
+	if e.Attempt > max(1, s.attempts[name]) {
 		put(&s.attempts, name, e.Attempt)
 	}
 	put(&s.outcomes, name, f.Outcome)
@@ -222,8 +218,7 @@ func put[V any](m *map[string]V, k string, v V) {
 func (p *program) lost(v *visit, f *workflow.Lost) {
 	switch {
 	case p.cancelled:
-		p.drop(v)
-		p.cancelDone()
+		p.leftOver(v)
 	case f.Uncertain:
 		p.set(v, stateUnsure)
 	case f.Code == workflow.CodeBudgetExhausted:
@@ -241,7 +236,28 @@ func (p *program) recovered(v *visit, f *workflow.Recovered) {
 	p.set(v, stateRunning) // its result follows
 }
 
+// again wants a visit whose attempt failed and is repeated.
+func (p *program) again(v *visit) {
+	if p.cancelled {
+		p.leftOver(v)
+		return
+	}
+	p.want(v)
+}
+
+func (p *program) asked(v *visit) {
+	if p.cancelled {
+		p.leftOver(v)
+		return
+	}
+	p.set(v, stateWaiting)
+	p.yieldSlot(v)
+}
+
 func (p *program) answered(v *visit) {
+	if v.state != stateWaiting {
+		return
+	}
 	p.takeSlot(v)
 	p.want(v)
 }

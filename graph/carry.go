@@ -268,8 +268,7 @@ func (p *program) argument(s *scope, raw json.RawMessage) (any, error) {
 func (p *program) childEnded(v *visit, f *workflow.ChildEnded) {
 	p.totals.Plus(f.Usage)
 	if p.cancelled {
-		p.drop(v)
-		p.cancelDone()
+		p.leftOver(v)
 		return
 	}
 	p.set(v, stateRunning)

@@ -184,6 +184,10 @@ func freeze(n *node) error {
 			delete(m, name)
 		}
 	}
+	if p, ok := n.control.(workflow.MapParams); ok && p.Over.Expr != "" {
+		put(&n.frozen, "over", m["over"])
+		delete(m, "over")
+	}
 	if raw := m["body"]; len(raw) > 0 && raw[0] == '{' {
 		delete(m, "body") // compiled already
 	}

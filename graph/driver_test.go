@@ -528,3 +528,8 @@ func doc1(graph string, more ...string) string { return doc(1, graph, more...) }
 func doc(level int, graph string, more ...string) string {
 	return fmt.Sprintf(`{"schemaVersion":%d,"id":"test",%s}`, level, strings.Join(append([]string{graph}, more...), ","))
 }
+
+func sameJSON(a, b string) bool {
+	var x, y any
+	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && text(x) == text(y)
+}

@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -21,6 +23,7 @@ const (
 // fan is a map or parallel on its way.
 type fan struct {
 	items   []json.RawMessage // map
+	sum     string            // map: digest of the items
 	names   []string          // parallel, sorted
 	next    int               // first branch that is not open yet
 	busy    int               // branches that hold a slot
@@ -98,7 +101,7 @@ func (p *program) mapped(v *visit) error {
 			limit = 4
 		}
 	}
-	v.fan = &fan{items: items, limit: limit, results: make([]branchResult, len(items))}
+	v.fan = &fan{items: items, sum: digest(items), limit: limit, results: make([]branchResult, len(items))}
 	p.fill(v)
 	return nil
 }
@@ -136,6 +139,15 @@ func (p *program) items(v *visit, src workflow.MapSource) ([]json.RawMessage, er
 		return nil, workflow.Errorf(workflow.CodeMapInputLimit, "map %s: %d items are more than the %d allowed", v.path(), len(items), most)
 	}
 	return items, nil
+}
+
+// digest tells whether two lists of items are the same.
+func digest(items []json.RawMessage) string {
+	h := sha256.New()
+	for _, raw := range items {
+		fmt.Fprintf(h, "%d:%s", len(raw), raw)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
 func (p *program) source(v *visit, src workflow.MapSource) (json.RawMessage, error) {
@@ -181,7 +193,7 @@ func (p *program) fill(v *visit) {
 		f.busy++
 		p.openBranch(v, i)
 	}
-	if f.done == len(f.results) && v.state == stateRunning {
+	if f.done == len(f.results) && v.state == stateRunning && !v.settling {
 		p.finishFan(v)
 	}
 }
@@ -189,7 +201,7 @@ func (p *program) fill(v *visit) {
 // reopen runs the failed branches of a finished fan once more.
 func (p *program) reopen(id workflow.VisitID) {
 	v := p.visits[id]
-	if v == nil || v.fan == nil {
+	if v == nil || v.fan == nil || v.fan.done < len(v.fan.results) {
 		return
 	}
 	f := v.fan
@@ -330,18 +342,29 @@ func (p *program) endScope(s *scope, c workflow.Completion) {
 		return
 	}
 	delete(p.scopes, s.id)
-	v := s.origin
-	if v.fan != nil {
-		i, _ := strconv.Atoi(s.branch)
-		v.fan.results[i] = branchResult{Outcome: "failed", Output: s.last}
-		if c.OK {
-			v.fan.results[i].Outcome = "next"
-		}
-		v.fan.busy--
-		v.fan.done++
-		p.fill(v)
+	if s.origin.fan != nil {
+		p.branchEnded(s, c)
 		return
 	}
+	p.bodyEnded(s, c)
+}
+
+// branchEnded keeps what a branch gave, and opens the next one.
+func (p *program) branchEnded(s *scope, c workflow.Completion) {
+	f := s.origin.fan
+	i, _ := strconv.Atoi(s.branch)
+	f.results[i] = branchResult{Outcome: "failed", Output: s.last}
+	if c.OK {
+		f.results[i].Outcome = "next"
+	}
+	f.busy--
+	f.done++
+	p.fill(s.origin)
+}
+
+// bodyEnded settles the component that a body belongs to.
+func (p *program) bodyEnded(s *scope, c workflow.Completion) {
+	v := s.origin
 	r := workflow.Settled{Outcome: c.Exit, Completion: &c}
 	if r.Outcome == "" {
 		r.Outcome = "failed"

@@ -91,18 +91,43 @@ func within(s, top *scope) bool {
 
 // raised wants again what a limit refused.
 func (p *program) raised() {
-	if root := p.scopes[""]; root != nil && root.detour > 0 {
-		if !root.done {
-			root.raised = true // after the way of onExhausted, which is short
-			return
-		}
-		root.detour, root.aside, root.done = 0, nil, false
+	if !p.backOnTheWay() {
+		p.scopes[""].raised = true // after the way of onExhausted, which is short
+		return
 	}
 	for _, v := range p.sortedVisits() {
 		if v.state == stateRefused {
 			p.want(v)
 		}
 	}
+}
+
+// resumed wants again what failures in a row refused: their count begins anew.
+func (p *program) resumed() {
+	failFast := func(v *visit) bool { return v.state == stateRefused && v.refusal == workflow.CodeFailFast }
+	all := p.sortedVisits()
+	if !slices.ContainsFunc(all, failFast) || !p.backOnTheWay() {
+		return
+	}
+	for _, v := range all {
+		if failFast(v) {
+			p.want(v)
+		}
+	}
+}
+
+// backOnTheWay leaves the root's way of onExhausted when that has ended; false
+// tells that it has not.
+func (p *program) backOnTheWay() bool {
+	root := p.scopes[""]
+	if root == nil || root.detour == 0 {
+		return true
+	}
+	if !root.done {
+		return false
+	}
+	root.detour, root.aside, root.done = 0, nil, false
+	return true
 }
 
 // complete ends the run.
@@ -128,16 +153,20 @@ func (p *program) complete(s *scope, c workflow.Completion) {
 	case c.OK:
 		e.Status = workflow.StatusSucceeded
 	}
+	p.ended = e.Status.Terminal()
 	p.give(workflow.Complete{Ended: e})
 }
 
 // cancel stops everything; the run ends when nothing runs any more.
 func (p *program) cancel() {
 	p.cancelled = true
+	if root := p.scopes[""]; root != nil {
+		root.aside = nil
+	}
 	for _, v := range p.sortedVisits() {
 		switch {
-		case v.state == stateRunning && !v.self:
-			p.give(workflow.CancelVisit{Visit: v.id})
+		case v.state == stateRunning && (!v.self || v.fan != nil || v.node.kind == workflow.KindComponent):
+			p.give(workflow.CancelVisit{Visit: v.id}) // what runs below needs its scope
 			continue
 		case v.node.kind == workflow.KindWorkflow && v.state == stateRunning:
 			p.give(workflow.CancelChild{Visit: v.id})
@@ -152,6 +181,12 @@ func (p *program) cancel() {
 	p.cancelDone()
 }
 
+// leftOver drops a visit that a cancellation left to its attempt.
+func (p *program) leftOver(v *visit) {
+	p.drop(v)
+	p.cancelDone()
+}
+
 func (p *program) cancelDone() {
 	if p.ended {
 		return
@@ -162,6 +197,10 @@ func (p *program) cancelDone() {
 		}
 	}
 	p.ended = true
+	for _, v := range p.sortedVisits() {
+		p.drop(v)
+	}
+	maps.DeleteFunc(p.scopes, func(id string, _ *scope) bool { return id != "" })
 	e := workflow.Ended{Status: workflow.StatusCancelled, Failures: p.failures}
 	if root := p.scopes[""]; root != nil {
 		e.Outputs = maps.Clone(root.outputs)
@@ -189,14 +228,14 @@ func (p *program) forked(f *workflow.Forked) {
 			sc.sessions = nil
 		}
 	}
-	p.again()
+	p.afresh()
 	if f.Patch.Reopen != "" {
 		p.reopen(f.Patch.Reopen)
 	}
 }
 
-// again repeats the wishes that the new run has to make in its own name.
-func (p *program) again() {
+// afresh repeats the wishes that the new run has to make in its own name.
+func (p *program) afresh() {
 	for _, v := range p.sortedVisits() {
 		switch {
 		case v.state == stateWanted:
@@ -205,6 +244,8 @@ func (p *program) again() {
 				p.prepare(v)
 			}
 			p.want(v)
+		case v.state == stateRefused && !setAside(v):
+			p.want(v) // what refused it was the other run's
 		case v.state == stateWaiting && v.node.kind == workflow.KindWait:
 			if v.timer != 0 {
 				p.give(workflow.StartTimer{Visit: v.id, At: v.timer})

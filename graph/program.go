@@ -162,7 +162,10 @@ func (p *program) drop(v *visit) {
 
 func (p *program) give(c workflow.Command) { p.queue = append(p.queue, c) }
 
-func (p *program) begin() error {
+func (p *program) begin(e workflow.Event) error {
+	if p.scopes[""] != nil {
+		return &workflow.Divergence{Seq: e.Seq, Want: "one start of the run", Got: "a second one"}
+	}
 	root := newScope("", "", p.plan.root, nil, nil)
 	p.scopes[""] = root
 	if c := p.start.Launch.Change; c != "" {
@@ -301,7 +304,12 @@ func (p *program) sortedVisits() []*visit {
 }
 
 // Outputs implements workflow.Reporter.
-func (p *program) Outputs() map[string]workflow.Value { return maps.Clone(p.scopes[""].outputs) }
+func (p *program) Outputs() map[string]workflow.Value {
+	if root := p.scopes[""]; root != nil {
+		return maps.Clone(root.outputs)
+	}
+	return nil
+}
 
 // Failures implements workflow.Reporter.
 func (p *program) Failures() []workflow.Failure { return slices.Clone(p.failures) }

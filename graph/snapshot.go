@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/tenonrun/tenon/workflow"
 )
@@ -66,6 +67,7 @@ type visitImage struct {
 }
 
 type fanImage struct {
+	Items   string         `json:"items,omitempty"` // digest
 	Next    int            `json:"next"`
 	Busy    int            `json:"busy"`
 	Done    int            `json:"done"`
@@ -121,7 +123,7 @@ func (v *visit) image() visitImage {
 		im.Params = v.params
 	}
 	if f := v.fan; f != nil {
-		im.Fan = &fanImage{Next: f.next, Busy: f.busy, Done: f.done, Limit: f.limit, Again: f.again, Results: f.results}
+		im.Fan = &fanImage{Items: f.sum, Next: f.next, Busy: f.busy, Done: f.done, Limit: f.limit, Again: f.again, Results: f.results}
 	}
 	return im
 }
@@ -172,11 +174,10 @@ func (p *program) restoreScope(im scopeImage, visits map[workflow.VisitID]visitI
 		s.parent, s.origin = origin.scope, origin
 		s.body = origin.node.bodies[""]
 		if f := origin.fan; f != nil && f.names != nil {
-			i := slices.Index(f.names, im.Path[len(origin.path())+1:])
-			if i < 0 {
+			name, _ := strings.CutPrefix(im.Path, origin.path()+"/")
+			if s.body = origin.node.bodies[name]; s.body == nil {
 				return fmt.Errorf("branch %q is not in the definition", im.Path)
 			}
-			s.body = origin.node.bodies[f.names[i]]
 		}
 	}
 	s.branch, s.item, s.limits, s.outcomes, s.attempts = im.Branch, im.Item, im.Limits, im.Outcomes, im.Attempts
@@ -228,6 +229,12 @@ func (p *program) restoreFan(v *visit, im *fanImage) error {
 	if err != nil {
 		return err
 	}
-	v.fan.items, err = p.items(v, m.Over)
-	return err
+	if v.fan.items, err = p.items(v, m.Over); err != nil {
+		return err
+	}
+	v.fan.sum = digest(v.fan.items)
+	if len(v.fan.items) != len(v.fan.results) || im.Items != "" && im.Items != v.fan.sum {
+		return fmt.Errorf("what it runs over has changed since it began")
+	}
+	return nil
 }

@@ -183,35 +183,34 @@ func (p *program) usage() map[string]any {
 }
 
 // remember adds an entry to the history of a scope and drops the oldest ones
-// until the bound holds.
+// until the bound holds for the text of what is left.
 func (p *program) remember(s *scope, v *visit, text string) {
 	most := p.start.Options.Policies.HistoryMaxChars
 	if most == 0 {
 		most = defaultHistory
 	}
-	if utf8.RuneCountInString(text) > most {
-		text = string([]rune(text)[:most])
+	e := entry{Visit: v.id, Node: v.node.name, Text: text}
+	if over := utf8.RuneCountInString(e.String()) - most; over > 0 {
+		runes := []rune(text)
+		e.Text = string(runes[:max(0, len(runes)-over)])
 	}
-	s.history = append(s.history, entry{Visit: v.id, Node: v.node.name, Text: text})
-	size := 0
+	s.history = append(s.history, e)
+	size := -1 // there is a line break less than entries
 	for i, h := range slices.Backward(s.history) {
-		if size += utf8.RuneCountInString(h.Text); size > most {
+		if size += utf8.RuneCountInString(h.String()) + 1; size > most {
 			s.history = slices.Clone(s.history[i+1:])
 			return
 		}
 	}
 }
 
+// String is an entry as a model is shown it.
+func (e entry) String() string { return "[" + e.Node + "] " + e.Text }
+
 func (p *program) historyText(s *scope) string {
-	if len(s.history) == 0 {
-		return ""
+	lines := make([]string, len(s.history))
+	for i, h := range s.history {
+		lines[i] = h.String()
 	}
-	var b strings.Builder
-	for _, h := range s.history {
-		if b.Len() > 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteString("[" + h.Node + "] " + h.Text)
-	}
-	return b.String()
+	return strings.Join(lines, "\n")
 }
