@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"text/tabwriter"
@@ -97,7 +98,13 @@ type callRow struct {
 
 type answerRow struct {
 	Question string          `json:"question"`
-	Answer   workflow.Answer `json:"answer"`
+	Value    json.RawMessage `json:"value,omitempty"`
+	Digest   workflow.Digest `json:"digest,omitempty"` // of a large value, in its place
+	Denied   bool            `json:"denied,omitempty"`
+	Expired  bool            `json:"expired,omitempty"`
+	Reason   string          `json:"reason,omitempty"`
+	By       string          `json:"by,omitempty"`
+	At       workflow.Time   `json:"at"`
 }
 
 // visits folds a history into rows, in order of arrival.
@@ -143,7 +150,8 @@ func (r *visitRow) fold(e workflow.Event) {
 	case *workflow.QuestionOpened:
 		r.Status = "waiting"
 	case *workflow.QuestionAnswered:
-		r.Answers = append(r.Answers, answerRow{p.Question, p.Answer})
+		a := p.Answer
+		r.Answers = append(r.Answers, answerRow{p.Question, a.Value.JSON, a.Value.Digest, a.Denied, a.Expired, a.Reason, a.By, a.At})
 	case *workflow.InvocationReserved:
 		r.Calls = append(r.Calls, callRow{Invocation: e.Invocation, Provider: p.Provider, Model: p.Model, Status: "running"})
 	case *workflow.InvocationSettled:

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -74,6 +75,9 @@ question must be open.`,
 				return fmt.Errorf("reading the answer: %w", err)
 			}
 			value = strings.TrimRight(string(raw), "\n")
+		}
+		if !utf8.ValidString(value) {
+			return usage(errors.New("the answer is not UTF-8 text"))
 		}
 		return a.driving(cmd.Context(), d, func(t *tenon.Tenon, w *watcher) (history.Result, error) {
 			q, top, err := a.question(cmd.Context(), t, name, last)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,6 +54,7 @@ func TestMain(m *testing.M) {
 //	waitfor NAME PATTERN       until its output matches
 //	waitfor -file FILE         until it is there and not empty
 //	waitfor -calls PATTERN N   until the model server has had so many requests
+//	bytes FILE TEXT            write a file from a text with Go's escapes
 //	fill FILE N                append N bytes to a file
 //	damage RUN                 change an event of the run in the database
 //	untouched                  the state directory holds nothing yet
@@ -71,7 +73,7 @@ func TestScripts(t *testing.T) {
 			"modelserver": modelServer, "modelreply": modelReply, "modelcalls": modelCalls, "modelsaid": modelSaid,
 			"modelanswered": modelAnswered, "modelgap": modelGap, "race": race,
 			"start": start, "send": send, "finish": finish, "waitfor": waitFor,
-			"fill": fill, "damage": damage, "untouched": untouched,
+			"bytes": writeBytes, "fill": fill, "damage": damage, "untouched": untouched,
 		},
 		RequireExplicitExec: true, ContinueOnError: true,
 	})
@@ -194,6 +196,15 @@ func pattern(ts *testscript.TestScript, s string) *regexp.Regexp {
 	re, err := regexp.Compile("(?s)" + s)
 	ts.Check(err)
 	return re
+}
+
+func writeBytes(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: bytes FILE TEXT")
+	}
+	text, err := strconv.Unquote(`"` + strings.ReplaceAll(args[1], `"`, `\"`) + `"`)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o644))
 }
 
 func fill(ts *testscript.TestScript, neg bool, args []string) {

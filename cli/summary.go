@@ -104,9 +104,17 @@ func (a *app) next(res history.Result) []string {
 			out = append(out, waitingHint(tenon, res))
 		}
 	case workflow.StatusFailed, workflow.StatusUnproven, workflow.StatusCancelled, workflow.StatusDenied:
-		out = append(out, fmt.Sprintf(tenon+"show %s", res.Run), fmt.Sprintf(tenon+"fork %s --from NODE", res.Run))
+		out = append(out, fmt.Sprintf(tenon+"show %s", res.Run), fmt.Sprintf(tenon+"fork %s --from %s", res.Run, failedNode(res)))
 	}
 	return out
+}
+
+// failedNode is where a fork is likely to begin.
+func failedNode(res history.Result) string {
+	if len(res.Failures) == 0 || res.Failures[0].Node == "" || strings.Contains(res.Failures[0].Node, "/") {
+		return "NODE"
+	}
+	return res.Failures[0].Node
 }
 
 func waitingHint(tenon string, res history.Result) string {

@@ -2,6 +2,7 @@ package project
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -55,8 +56,12 @@ func Open(o Options) (*Project, error) {
 		o.Getenv = os.Getenv
 	}
 	dir, err := canonical(cmp.Or(o.Dir, "."))
+	if err == nil && !isDir(dir) {
+		err = errors.New("it is no directory")
+	}
 	if err != nil {
-		return nil, fmt.Errorf("opening project: %w", err)
+		return nil, workflow.Errorf(workflow.CodeInvalidArguments, "opening the project around %s: %w", cmp.Or(o.Dir, "the working directory"), err).
+			WithHint("name a directory that is there")
 	}
 	p := &Project{Dir: dir, opts: o}
 	p.Root, p.ceiling = findRoot(dir)
