@@ -73,6 +73,7 @@ func open(dir, profile string) (*arena, error) {
 	} {
 		cmd := exec.Command("go", args...)
 		cmd.Stderr = os.Stderr
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as the released binary
 		if err := cmd.Run(); err != nil {
 			return nil, fmt.Errorf("building the contenders (run it in bench/): %w", err)
 		}

@@ -14,6 +14,7 @@ func crashJob() job {
 				contender.Task{Do: contender.Resume})
 			return []float64{millis(int64(d))}, err
 		},
-		bars: func(r *results) []bar { return []bar{r.faster("J4", 0, dbos, 1)} },
+		turns: 3,
+		bars:  func(r *results) []bar { return []bar{r.faster("J4", 0, dbos, 1)} },
 	}
 }

@@ -14,6 +14,7 @@ type job struct {
 	metrics  []string // what measure returns, with units; the smaller the better
 	entrants []string
 	once     bool // in the first round only: it takes long
+	turns    int  // how often each entrant has its turn in a round; 0 is once
 	measure  func(*arena, entrant) ([]float64, error)
 	bars     func(*results) []bar
 }
@@ -39,10 +40,19 @@ type results struct {
 	values map[key][]float64
 }
 
-// round lets every entrant of a job measure itself once. Who begins changes from
-// round to round.
+// round lets the entrants of a job take turns in measuring themselves. Who begins
+// changes from round to round.
 func (r *results) round(a *arena, j job, n int) error {
 	a.job = j.id
+	for range max(1, j.turns) {
+		if err := r.turn(a, j, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *results) turn(a *arena, j job, n int) error {
 	for i := range j.entrants {
 		name := j.entrants[(i+n)%len(j.entrants)]
 		figures, err := j.measure(a, entrantOf(name))
@@ -70,7 +80,7 @@ func (r *results) median(job string, metric int, entrant string) float64 {
 }
 
 // times returns how many times faster Tenon is than another entrant: the median
-// of the rounds.
+// over the turns, each of which both had.
 func (r *results) times(job string, metric int, other string) float64 {
 	own, their := r.values[key{job, metric, tenon}], r.values[key{job, metric, other}]
 	ratios := make([]float64, min(len(own), len(their)))
