@@ -117,7 +117,7 @@ func layOut(h house) ([]band, float64) {
 			b.boxes = append(b.boxes, box{r, x, row, w})
 			x, family = x+w+gap, first
 		}
-		b.h = max(row+boxHigh+gap-y, 20+16*float64(len(wrapped(h.names[n], lettered))))
+		b.h = max(row+boxHigh+gap-y, 24+16*float64(len(wrapped(h.names[n], lettered))))
 		bands = append(bands, b)
 		y += b.h + 6
 	}
