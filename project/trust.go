@@ -89,7 +89,7 @@ func (p *Project) writeTrust(t trusts) error {
 	if err != nil {
 		return fmt.Errorf("writing trust: %w", err)
 	}
-	defer os.Remove(f.Name()) // nothing is left of it after the rename
+	defer os.Remove(f.Name()) //nolint:errcheck // nothing is left of it after the rename
 	_, err = f.Write(append(raw, '\n'))
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return fmt.Errorf("writing trust: %w", err)

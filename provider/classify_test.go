@@ -128,7 +128,7 @@ func TestClassifyTimes(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 	date := map[string]string{"Date": now.Format(http.TimeFormat)}
-	in := func(d time.Duration) time.Time { return now.Add(d) }
+	in := now.Add
 	for _, tt := range []struct {
 		name   string
 		header map[string]string

@@ -217,7 +217,7 @@ func (d *Damaged) Code() workflow.Code { return workflow.CodeStoreDamaged }
 func (d *Damaged) Is(target error) bool { return isCode(target, workflow.CodeStoreDamaged) }
 
 func isCode(target error, code workflow.Code) bool {
-	t, ok := target.(*workflow.Error)
+	t, ok := target.(*workflow.Error) //nolint:errorlint // the target itself, as errors.Is asks
 	return ok && t.Msg == "" && t.Code == code
 }
 

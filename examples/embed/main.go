@@ -36,12 +36,13 @@ var review []byte
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
 	answer := "yes"
 	if len(os.Args) > 1 {
 		answer = os.Args[1]
 	}
-	if err := run(ctx, os.Stdout, answer); err != nil {
+	err := run(ctx, os.Stdout, answer)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "embed:", err)
 		os.Exit(1)
 	}

@@ -70,7 +70,7 @@ func fill(schema any, raw json.RawMessage) (json.RawMessage, error) {
 	properties, _ := node["properties"].(map[string]any)
 	var object map[string]json.RawMessage
 	if len(properties) == 0 || json.Unmarshal(raw, &object) != nil || object == nil {
-		return raw, nil
+		return raw, nil //nolint:nilerr // only objects are filled
 	}
 	changed := false
 	for name, property := range properties {

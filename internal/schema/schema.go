@@ -86,6 +86,7 @@ func Compile(raw []byte) (*Schema, error) {
 // noLoader refuses to load what a schema refers to.
 type noLoader struct{}
 
+// Load refuses.
 func (noLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("%s is outside the schema; put it under $defs", url)
 }

@@ -26,7 +26,7 @@ const maxPartial = 8 << 10
 func Lines(r *text.Redactor, emit func(line string)) func(workspace.Stream, []byte) {
 	held := map[workspace.Stream][]byte{}
 	return func(s workspace.Stream, chunk []byte) {
-		all := append(held[s], chunk...)
+		all := append(held[s], chunk...) //nolint:gocritic // what is kept of it comes back into held below
 		end := bytes.LastIndexByte(all, '\n') + 1
 		if end == 0 && len(all) > maxPartial {
 			end = len(all)

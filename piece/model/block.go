@@ -151,7 +151,7 @@ func proposals(ctx context.Context, c piece.Context, node string) ([]workflow.Ch
 	}
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil {
-		return nil, nil
+		return nil, nil //nolint:nilerr // no list proposes nothing
 	}
 	var checks []workflow.Check
 	for _, item := range list[:min(len(list), 20)] {

@@ -247,7 +247,7 @@ func counted(ctx context.Context, c piece.Context, f piece.Frame, needed bool) (
 	hash, there, err := candidateOf(ctx, c)
 	switch {
 	case !needed && (err != nil || !there):
-		return count{}, nil
+		return count{}, nil //nolint:nilerr // the count is not needed
 	case err != nil:
 		return count{}, fmt.Errorf("%s: %w", f.Node, err)
 	case !there:

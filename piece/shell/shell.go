@@ -98,7 +98,7 @@ func run(ctx context.Context, c piece.Context, cfg Config) (workflow.Settled, er
 	}
 	cmd, err := command.Prepare(f.Repositories, p.wish())
 	if err != nil {
-		return result.Failed("failed", workflow.CodeShellFailed, f.Node+": "+err.Error()), nil
+		return result.Failed("failed", workflow.CodeShellFailed, f.Node+": "+err.Error()), nil //nolint:nilerr // the result tells
 	}
 	cmd.Marker = string(f.Run)
 	cmd.OnOutput = command.Lines(cfg.Redactor, func(line string) { c.Progress(executor.Progress{Kind: "tool", Text: line}) })

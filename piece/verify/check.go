@@ -99,7 +99,7 @@ func (r runner) command(ctx context.Context, c check, wish command.Wish) (verdic
 	cmd, err := command.Prepare(r.f.Repositories, wish)
 	if err != nil {
 		v.reason = err.Error()
-		return v, nil
+		return v, nil //nolint:nilerr // the verdict tells
 	}
 	cmd.Marker, cmd.KillRest = string(r.f.Run), true
 	cmd.OnOutput = command.Lines(r.cfg.Redactor, func(line string) { r.c.Progress(executor.Progress{Kind: "tool", Text: line}) })
@@ -166,7 +166,7 @@ func (r runner) file(c check) verdict {
 		v.reason = c.File.Path + " does not exist"
 		return v
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // only read
 	switch {
 	case c.File.Absent:
 		v.reason = c.File.Path + " exists"
@@ -202,7 +202,7 @@ func (r runner) json(c check) verdict {
 		v.state, v.reason = stateBroken, err.Error()
 		return v
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // only read
 	raw, err := io.ReadAll(io.LimitReader(f, maxJSON+1))
 	switch {
 	case err != nil:

@@ -25,7 +25,7 @@ func run(ctx context.Context, c piece.Context, cfg Config) (workflow.Settled, er
 	}
 	todo, err := makePlan(ctx, c, f, p)
 	if err != nil {
-		return result.Failed("failed", workflow.CodeVerifyFailed, f.Node+": "+err.Error()), nil
+		return result.Failed("failed", workflow.CodeVerifyFailed, f.Node+": "+err.Error()), nil //nolint:nilerr // the result tells
 	}
 	hash := candidate(ctx, c)
 	r := runner{cfg: cfg, c: c, f: f}
@@ -151,7 +151,7 @@ func counted(c piece.Context, f piece.Frame, hash string, verdicts []verdict) (s
 			failures = append(failures, failure{Name: v.check.identity(), Code: v.code})
 		}
 	}
-	print, err := canon.Digest(map[string]any{"candidate": hash, "failures": failures})
+	mark, err := canon.Digest(map[string]any{"candidate": hash, "failures": failures})
 	if err != nil {
 		return same{}, fmt.Errorf("%s: digesting the failures: %w", f.Node, err)
 	}
@@ -165,10 +165,10 @@ func counted(c piece.Context, f piece.Frame, hash string, verdicts []verdict) (s
 			return same{}, fmt.Errorf("%s: reading what the last visit kept: %w", f.Node, err)
 		}
 	}
-	if hash == "" || last.Fingerprint != print {
+	if hash == "" || last.Fingerprint != mark {
 		last.Count = 0
 	}
-	return same{Fingerprint: print, Count: last.Count + 1}, nil
+	return same{Fingerprint: mark, Count: last.Count + 1}, nil
 }
 
 // identity names a check without its limits.

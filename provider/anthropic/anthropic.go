@@ -74,7 +74,7 @@ func (p *Provider) Stream(ctx context.Context, req provider.Request, emit func(p
 		if err = x.Err(); err == nil {
 			err = stream.Err()
 		}
-		stream.Close()
+		_ = stream.Close() // it was only read
 	}
 	if err == nil {
 		err = read(x, a)
@@ -119,7 +119,7 @@ func (r *reader) event(e sdk.MessageStreamEventUnion) {
 	key := strconv.FormatInt(e.Index, 10)
 	switch e.Type {
 	case "message_start":
-		r.a.Response.ID, r.a.Response.Model = e.Message.ID, string(e.Message.Model)
+		r.a.Response.ID, r.a.Response.Model = e.Message.ID, e.Message.Model
 		startUsage(&r.a.Response.Usage, e.Message.Usage)
 	case "content_block_start":
 		r.begin(key, e.ContentBlock)

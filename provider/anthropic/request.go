@@ -1,8 +1,6 @@
 package anthropic
 
 import (
-	"encoding/json"
-
 	sdk "github.com/anthropics/anthropic-sdk-go/v2"
 	"github.com/anthropics/anthropic-sdk-go/v2/packages/param"
 
@@ -11,7 +9,7 @@ import (
 
 func (p *Provider) params(req provider.Request) (sdk.MessageNewParams, error) {
 	out := sdk.MessageNewParams{
-		Model:         sdk.Model(req.Model),
+		Model:         req.Model,
 		MaxTokens:     int64(p.cfg.OutputLimit(req)),
 		StopSequences: req.Stop,
 		Messages:      messages(req.Messages),
@@ -105,7 +103,7 @@ func block(p provider.Part) (sdk.ContentBlockParamUnion, bool) {
 		if p.Wire != Wire || len(p.State) == 0 {
 			return sdk.ContentBlockParamUnion{}, false
 		}
-		return param.Override[sdk.ContentBlockParamUnion](json.RawMessage(p.State)), true
+		return param.Override[sdk.ContentBlockParamUnion](p.State), true
 	}
 	return sdk.ContentBlockParamUnion{}, false
 }

@@ -79,7 +79,7 @@ func (p *Provider) Stream(ctx context.Context, req provider.Request, emit func(p
 		if err = x.Err(); err == nil {
 			err = stream.Err()
 		}
-		stream.Close()
+		_ = stream.Close() // it was only read
 	}
 	if err == nil {
 		err = read(x, a)

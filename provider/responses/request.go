@@ -99,7 +99,7 @@ func input(role provider.Role, p provider.Part) (sdk.ResponseInputItemUnionParam
 		return item, true
 	case provider.PartReasoning:
 		if p.Wire == Wire && len(p.State) > 0 {
-			return param.Override[sdk.ResponseInputItemUnionParam](json.RawMessage(p.State)), true
+			return param.Override[sdk.ResponseInputItemUnionParam](p.State), true
 		}
 	}
 	return sdk.ResponseInputItemUnionParam{}, false

@@ -75,7 +75,7 @@ func (p *Provider) Stream(ctx context.Context, req provider.Request, emit func(p
 		if err = x.Err(); err == nil {
 			err = stream.Err()
 		}
-		stream.Close()
+		_ = stream.Close() // it was only read
 	}
 	if err == nil {
 		err = read(x, a)
@@ -122,7 +122,7 @@ func itemKey(output int64) string { return fmt.Sprint(output) }
 func (r *reader) event(e sdk.ResponseStreamEventUnion) error {
 	switch e.Type {
 	case "response.created":
-		r.a.Response.ID, r.a.Response.Model = e.Response.ID, string(e.Response.Model)
+		r.a.Response.ID, r.a.Response.Model = e.Response.ID, e.Response.Model
 	case "response.output_item.added":
 		if e.Item.Type == "function_call" {
 			r.called = true
@@ -199,7 +199,7 @@ func (r *reader) end(resp sdk.Response) {
 		out.ID = resp.ID
 	}
 	if resp.Model != "" {
-		out.Model = string(resp.Model)
+		out.Model = resp.Model
 	}
 	takeUsage(&out.Usage, resp.Usage)
 	out.Stop, out.StopDetail = r.stop(resp)
@@ -207,7 +207,7 @@ func (r *reader) end(resp sdk.Response) {
 
 func (r *reader) stop(resp sdk.Response) (provider.StopReason, string) {
 	word := string(resp.Status)
-	why := string(resp.IncompleteDetails.Reason)
+	why := resp.IncompleteDetails.Reason
 	if word == "incomplete" {
 		word += ": " + why
 	}

@@ -47,7 +47,7 @@ func (x *Exchange) Events() iter.Seq2[Event, error] {
 			x.marked = true
 			return
 		}
-		if err == io.EOF { // a wrapped one is a failure
+		if err == io.EOF { //nolint:errorlint // a wrapped one is a failure
 			return
 		}
 		if ctxErr := x.ctx.Err(); ctxErr != nil {
@@ -68,7 +68,7 @@ type reader struct {
 // sniff looks at the first byte to tell a stream from something else.
 func (r *reader) sniff() error {
 	if b, err := r.br.Peek(3); err == nil && bytes.Equal(b, []byte("\xef\xbb\xbf")) {
-		r.br.Discard(3)
+		_, _ = r.br.Discard(3) // they are there
 	}
 	for {
 		b, err := r.br.Peek(1)
@@ -80,7 +80,7 @@ func (r *reader) sniff() error {
 		}
 		switch b[0] {
 		case ' ', '\t', '\r', '\n':
-			r.br.Discard(1)
+			_, _ = r.br.Discard(1)
 		case '<':
 			return &BrokenError{What: "the answer is a web page, not a stream of events: " + r.rest(excerptBytes)}
 		case '{', '[':

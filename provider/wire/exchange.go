@@ -67,7 +67,7 @@ func (x *Exchange) Close() {
 func (x *Exchange) Finish() {
 	if x.body != nil {
 		t := time.AfterFunc(drainTime, x.cancel)
-		io.CopyN(io.Discard, x.body, drainBytes)
+		_, _ = io.CopyN(io.Discard, x.body, drainBytes)
 		t.Stop()
 	}
 	x.Close()

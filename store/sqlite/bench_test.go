@@ -51,6 +51,7 @@ func bare(tb testing.TB, dir string, n int) time.Duration {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	defer st.Close()
 	data := make([]byte, 300)
 	start := time.Now()
 	for i := range n {

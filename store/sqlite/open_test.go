@@ -33,7 +33,7 @@ func TestSchema(t *testing.T) {
 		must(t, rows.Scan(&line))
 		got.WriteString(line + ";\n")
 	}
-	must(t, errors.Join(rows.Err(), rows.Close()))
+	must(t, errors.Join(rows.Err(), rows.Close())) //nolint:sqlclosecheck // its error counts
 	want, err := os.ReadFile("testdata/schema.sql")
 	must(t, err)
 	if got.String() != string(want) {

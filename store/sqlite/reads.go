@@ -14,6 +14,7 @@ func (s *Store) statement(ctx context.Context, text string) (*sql.Stmt, error) {
 	if st, ok := s.prepared.Load(text); ok {
 		return st.(*sql.Stmt), nil
 	}
+	//nolint:sqlclosecheck // closeReads closes them all
 	st, err := s.reads.PrepareContext(ctx, text)
 	if err != nil {
 		return nil, err
@@ -26,7 +27,7 @@ func (s *Store) statement(ctx context.Context, text string) (*sql.Stmt, error) {
 
 // query runs a prepared query.
 func (s *Store) query(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
-	st, err := s.statement(ctx, text)
+	st, err := s.statement(ctx, text) //nolint:sqlclosecheck // as above
 	if err != nil {
 		return nil, err
 	}
@@ -38,11 +39,12 @@ type row interface{ Scan(dest ...any) error }
 
 type noRow struct{ err error }
 
+// Scan gives the error.
 func (n noRow) Scan(...any) error { return n.err }
 
 // row runs a prepared query for one row.
 func (s *Store) row(ctx context.Context, text string, args ...any) row {
-	st, err := s.statement(ctx, text)
+	st, err := s.statement(ctx, text) //nolint:sqlclosecheck // as above
 	if err != nil {
 		return noRow{err}
 	}

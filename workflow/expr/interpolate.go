@@ -95,7 +95,7 @@ func newWalker(raw json.RawMessage) *walker {
 func (w *walker) all() error {
 	err := w.value()
 	if err == nil {
-		if _, err = w.in.Token(); err == io.EOF {
+		if _, err = w.in.Token(); errors.Is(err, io.EOF) {
 			return nil
 		} else if err == nil {
 			err = errors.New("there is more after the value")

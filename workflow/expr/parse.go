@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"errors"
 	"regexp"
 	"slices"
 	"unicode/utf8"
@@ -222,9 +223,11 @@ func (p *parser) patternArgument() (*regexp.Regexp, error) {
 	}
 	re, err := compile(text)
 	if err != nil {
-		e := err.(*Error)
-		e.Column = column(p.src, start)
-		return nil, e
+		var e *Error
+		if errors.As(err, &e) {
+			e.Column = column(p.src, start)
+		}
+		return nil, err
 	}
 	return re, p.advance()
 }

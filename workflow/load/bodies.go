@@ -227,7 +227,7 @@ func (w *nesting) walk(b *body, path []string) {
 	w.state[b] = 1
 	w.size[b] = 1
 	for _, r := range b.references() {
-		way := append(path, r.name) // shared with the other uses: it is only read below this one
+		way := append(path, r.name) //nolint:gocritic // shared with the other uses: it is only read below this one
 		if w.state[r.body] == 1 {
 			w.cyclic = true
 			w.c.fail(workflow.CodeComponentCycle, r.pointer, fmt.Sprintf("component %q contains itself: %s", r.name, strings.Join(way, " → ")), "")

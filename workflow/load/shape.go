@@ -3,6 +3,7 @@ package load
 import (
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -278,8 +279,8 @@ func (c *checker) checkInputs() {
 	if err == nil {
 		return
 	}
-	problems, ok := err.(schema.Problems)
-	if !ok {
+	var problems schema.Problems
+	if !errors.As(err, &problems) {
 		c.fail(workflow.CodeInvalidDefinition, "/inputs", err.Error(), "")
 	}
 	for _, p := range problems {

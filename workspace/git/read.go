@@ -66,7 +66,7 @@ func (t tree) readFiles(ctx context.Context, list []*entry) error {
 func (t tree) readFile(e *entry, real *realDirs) error {
 	name := filepath.Join(t.dir, filepath.FromSlash(e.path))
 	var info fs.FileInfo
-	err := error(fs.ErrNotExist)
+	err := fs.ErrNotExist
 	if real.holds(path.Dir(e.path)) {
 		info, err = os.Lstat(name)
 	}
@@ -140,7 +140,7 @@ func hashFile(name string, _ fs.FileInfo) (sum [sha256.Size]byte, err error) {
 	if err != nil {
 		return sum, err
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // only read
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
 	h := sha256.New()

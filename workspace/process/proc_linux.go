@@ -52,7 +52,7 @@ func scan(match func(proc) bool) (found []proc, ok bool) {
 	if err != nil {
 		return nil, false
 	}
-	defer dir.Close()
+	defer dir.Close() //nolint:errcheck // only read
 	names, err := dir.Readdirnames(-1)
 	if err != nil {
 		return nil, false
@@ -124,7 +124,7 @@ func (p proc) signal(sig syscall.Signal) {
 	if err != nil {
 		return
 	}
-	defer handle.Release()
+	defer handle.Release() //nolint:errcheck // nothing is lost with it
 	if now, alive := readProc(p.pid); alive && now.start == p.start {
 		_ = handle.Signal(sig) // may be gone already
 	}

@@ -170,7 +170,7 @@ func (r *Runner) await(ctx context.Context, c workspace.Command, child *child, s
 		idleC = idle.C
 	}
 	for {
-		why := exited
+		var why reason
 		select {
 		case <-child.exited:
 			return exited

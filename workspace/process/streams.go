@@ -70,20 +70,18 @@ func (s *streams) attach(cmd *exec.Cmd) {
 func (s *streams) abandon() {
 	for _, f := range []*os.File{s.inR, s.inW, s.outR, s.outW, s.errR, s.errW} {
 		if f != nil {
-			f.Close()
+			_ = f.Close()
 		}
 	}
 }
 
 // start serves the pipes of a command that runs.
 func (s *streams) start() {
-	s.inR.Close()
-	s.outW.Close()
-	s.errW.Close()
+	_, _, _ = s.inR.Close(), s.outW.Close(), s.errW.Close()
 	if s.inW != nil {
 		s.done.Go(func() {
-			io.Copy(s.inW, bytes.NewReader(s.stdin)) // a command may read less
-			s.inW.Close()
+			_, _ = io.Copy(s.inW, bytes.NewReader(s.stdin)) // a command may read less
+			_ = s.inW.Close()
 		})
 	}
 	s.readers.Go(func() { s.read(workspace.Stdout, s.outR, s.stdout) })
@@ -108,7 +106,7 @@ func (s *streams) read(name workspace.Stream, f *os.File, c *capture) {
 // sweep takes what lies in a pipe whose time is over; another process holds the
 // pipe unless its end comes up.
 func (s *streams) sweep(name workspace.Stream, f *os.File, c *capture, buf []byte) {
-	f.SetReadDeadline(time.Time{})
+	_ = f.SetReadDeadline(time.Time{})
 	for left := pipeCapacity; left > 0; {
 		n, end := readNow(f, buf)
 		if end {
@@ -145,18 +143,17 @@ func (s *streams) take(name workspace.Stream, c *capture, p []byte) {
 // the drain time when another process holds it.
 func (s *streams) finish(drain time.Duration) {
 	if s.inW != nil {
-		s.inW.Close()
+		_ = s.inW.Close()
 	}
 	deadline := time.Now().Add(drain)
 	for _, f := range []*os.File{s.outR, s.errR} {
 		if f.SetReadDeadline(deadline) != nil { // pipes without deadlines
-			defer time.AfterFunc(drain, func() { f.Close() }).Stop()
+			defer time.AfterFunc(drain, func() { _ = f.Close() }).Stop()
 		}
 	}
 	s.readers.Wait()
 	s.done.Wait()
-	s.outR.Close()
-	s.errR.Close()
+	_, _ = s.outR.Close(), s.errR.Close()
 }
 
 // report fills the output part of an Exit.
