@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/tenonrun/tenon/provider/providertest"
-	"github.com/tenonrun/tenon/store"
 	"github.com/tenonrun/tenon/store/sqlite"
 	"github.com/tenonrun/tenon/workflow"
 	"github.com/tenonrun/tenon/workspace"
@@ -356,48 +355,6 @@ func (s *scene) awaitOrphans() {
 		}
 		if time.Now().After(deadline) {
 			s.t.Fatalf("%d commands of run %s do not end", left, s.run)
-		}
-	}
-}
-
-// check compares what the store holds with what must hold for every history.
-func (s *scene) check(events []workflow.Event) {
-	s.t.Helper()
-	st, err := sqlite.Open(context.Background(), sqlite.Config{Dir: s.home()})
-	must(s.t, err)
-	defer st.Close()
-	var keeper store.Keeper = st
-	rep, err := keeper.Check(context.Background())
-	must(s.t, err)
-	if len(rep.Problems) > 0 {
-		s.t.Errorf("the check of the store reports %+v", rep.Problems)
-	}
-	var epoch int64
-	var at workflow.Time
-	for i, e := range events {
-		if e.Seq != int64(i)+1 || e.Epoch < epoch || e.At < at {
-			s.t.Fatalf("event %d stands at place %d, with epoch %d after %d and time %d after %d", e.Seq, i+1, e.Epoch, epoch, e.At, at)
-		}
-		epoch, at = e.Epoch, e.At
-	}
-	settled, done, asked := map[string]int{}, map[string]int{}, map[string]int{}
-	for _, e := range events {
-		switch p := e.Payload.(type) {
-		case *workflow.Settled:
-			settled[e.ID]++
-		case *workflow.InvocationSettled:
-			if p.Status == workflow.InvocationOK {
-				done[e.ID+" "+p.Key]++
-			}
-		case *workflow.QuestionOpened:
-			asked[fmt.Sprint(e.ID, " ", p.Question.Round)]++
-		}
-	}
-	for what, all := range map[string]map[string]int{"settled": settled, "called": done, "asked": asked} {
-		for id, n := range all {
-			if n != 1 {
-				s.t.Errorf("%s was %s %d times", id, what, n)
-			}
 		}
 	}
 }
