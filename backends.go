@@ -2,7 +2,9 @@ package tenon
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -63,13 +65,18 @@ func newBackends(p *project.Project, cfg Config) (*backends, error) {
 	}, nil
 }
 
+// names are the providers that somebody set up; without any, those that are
+// there anyway.
 func (b *backends) names() []string {
-	all := map[string]bool{scriptedName: true, fixtureName: true}
+	all := map[string]bool{}
 	for name := range b.given {
 		all[name] = true
 	}
 	for name := range b.project.Config.Providers {
 		all[name] = true
+	}
+	if len(all) == 0 {
+		all[scriptedName] = true
 	}
 	return slices.Sorted(maps.Keys(all))
 }
@@ -119,27 +126,21 @@ func (b *backends) provider(name string) (provider.Provider, project.Provider, e
 	if p := b.given[name]; p != nil {
 		return p, project.Provider{Model: cmp.Or(b.models[name], "default")}, nil
 	}
-	cfg, ok := b.project.Config.Providers[name]
-	switch {
-	case ok:
-	case name == fixtureName && b.has(scriptedName), name == scriptedName && b.has(fixtureName):
-		return b.provider(map[string]string{fixtureName: scriptedName, scriptedName: fixtureName}[name])
-	case name == fixtureName || name == scriptedName:
-		cfg = project.Provider{Type: scriptedName}
-	default:
+	cfg, ok := b.project.Providers()[name]
+	if !ok {
 		err := workflow.Errorf(workflow.CodeProviderNotFound, "provider %q is not configured", name)
 		if near := text.Nearest(name, b.names()); near != "" {
 			return nil, cfg, err.WithHint("did you mean %q? Otherwise add it under providers: in .tenon/config.yaml", near)
 		}
 		return nil, cfg, err.WithHint("add it under providers: in .tenon/config.yaml; there are %q", b.names())
 	}
+	if _, written := b.project.Config.Providers[name]; !written && cfg.File != "" {
+		if _, err := os.Stat(b.project.Path(cfg.File)); errors.Is(err, fs.ErrNotExist) {
+			cfg.File = "" // without a script it answers "ok"
+		}
+	}
 	p, err := b.build(name, &cfg)
 	return p, cfg, err
-}
-
-func (b *backends) has(name string) bool {
-	_, ok := b.project.Config.Providers[name]
-	return ok
 }
 
 func (b *backends) build(name string, cfg *project.Provider) (provider.Provider, error) {

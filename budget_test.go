@@ -21,6 +21,7 @@ const (
 // larger are rooms over their budget, with the reason; none may pass maxLarger.
 var larger = map[string]string{
 	"cli":          "one file a command, and nothing that another room needs",
+	"engine":       "the loop of one run and its doors; the fold of a run is a room of its own already",
 	"store/sqlite": "the tables, the writer, and what checks and salvages them, which no other room may see",
 }
 

@@ -86,7 +86,7 @@ func overlay(rows []*visitRow) draw.Overlay {
 		s := over[r.Node]
 		s.Visits++
 		s.Status = r.Status
-		if r.Status == workflow.VisitSucceeded && (r.Outcome == "fail" || r.Outcome == "failed") {
+		if r.Status == workflow.VisitSucceeded && workflow.Unhappy(r.Outcome) {
 			s.Status = workflow.VisitFailed
 		}
 		for _, c := range r.Calls {

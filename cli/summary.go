@@ -92,7 +92,11 @@ func (a *app) next(res history.Result) []string {
 	case workflow.StatusInterrupted:
 		out = append(out, fmt.Sprintf(tenon+"resume %s", res.Run))
 	case workflow.StatusExhausted:
-		out = append(out, fmt.Sprintf(tenon+"resume %s --raise %s", res.Run, raiseHint(res)))
+		more := raiseHint(res)
+		if more != "" {
+			more = " --raise " + more
+		}
+		out = append(out, fmt.Sprintf(tenon+"resume %s%s", res.Run, more))
 	case workflow.StatusUnavailable:
 		when := "when the provider is back"
 		if res.ResumeAfter != 0 {
@@ -130,13 +134,13 @@ func raiseHint(res history.Result) string {
 			return fmt.Sprintf("transitions=%d", 2*max(res.Visits, 1))
 		}
 		if u.Code == workflow.CodeFailFast {
-			return "failfast   (a plain resume starts the count afresh)"
+			return "" // a plain resume starts the count afresh
 		}
 	}
 	b := res.Usage.Budget
 	switch {
 	case b.MaxTokens > 0:
-		return fmt.Sprintf("tokens=%d", 2*b.MaxTokens)
+		return fmt.Sprintf("tokens=%d", max(2*b.MaxTokens, 10_000))
 	case b.MaxCostUSD > 0:
 		return fmt.Sprintf("cost=%g", 2*b.MaxCostUSD)
 	case b.MaxDurationMs > 0:

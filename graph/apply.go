@@ -136,7 +136,7 @@ func endCompletion(f *workflow.Settled) workflow.Completion {
 
 // implicit is the completion of a body that ends on an edge to nothing.
 func implicit(f *workflow.Settled) workflow.Completion {
-	c := workflow.Completion{OK: f.Status == "" || f.Status == workflow.VisitSucceeded}
+	c := workflow.Completion{OK: (f.Status == "" || f.Status == workflow.VisitSucceeded) && !workflow.Unhappy(f.Outcome)}
 	if !c.OK {
 		c.Reasons = reasons(f)
 	}

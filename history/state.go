@@ -201,7 +201,7 @@ func (s *State) noteRun(e workflow.Event) {
 		m.Ended = nil
 	case *workflow.Forked:
 		s.Begun = e.At
-		m.ForkOf, m.Cut, m.Ended = p.Parent, p.Cut, nil
+		m.ForkOf, m.Cut, m.Ended, s.Begun = p.Parent, p.Cut, nil, e.At
 		m.Asked, m.Children = map[workflow.VisitID][]workflow.Question{}, map[workflow.VisitID]workflow.ChildStarted{}
 		m.Timers, m.Live = map[workflow.VisitID]workflow.Time{}, map[string]LiveCall{}
 		s.Wishes = slices.DeleteFunc(s.Wishes, func(c workflow.Command) bool {

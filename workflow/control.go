@@ -16,6 +16,16 @@ const (
 	KindWorkflow  = "workflow"
 )
 
+// Unhappy reports whether an outcome says that what was wanted did not come
+// about. A body that ends on such an outcome has not succeeded.
+func Unhappy(outcome string) bool {
+	switch outcome {
+	case "fail", "failed", "blocked", "denied", "rejected", "invalid", "expired", "unproven", "incomplete":
+		return true
+	}
+	return false
+}
+
 // ConditionParams are the params of a condition: outcomes true and false.
 type ConditionParams struct {
 	Expr string `json:"expr"`

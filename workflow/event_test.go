@@ -18,7 +18,7 @@ import (
 // cannot be forgotten here.
 func eventTypes(tb testing.TB) []workflow.EventType {
 	tb.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "facts.go", nil, parser.SkipObjectResolution)
+	file, err := parser.ParseFile(token.NewFileSet(), "types.go", nil, parser.SkipObjectResolution)
 	if err != nil {
 		tb.Fatal(err)
 	}
