@@ -23,6 +23,7 @@ type model struct {
 	mu      sync.Mutex
 	replies []*reply
 	told    []exchange
+	gate    chan struct{} // closed when held replies may go
 }
 
 // exchange is a request with what it was told, and when it came.
@@ -46,6 +47,7 @@ type reply struct {
 	Out     int64             `yaml:"out"`
 	NoUsage bool              `yaml:"noUsage"`
 	Delay   time.Duration     `yaml:"delay"`
+	Hold    bool              `yaml:"hold"` // until modelrelease
 	Status  int               `yaml:"status"`
 	Header  map[string]string `yaml:"header"`
 	Kind    string            `yaml:"kind"`
@@ -70,7 +72,7 @@ func modelServer(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: modelserver FILE")
 	}
-	m := &model{}
+	m := &model{gate: make(chan struct{})}
 	m.read(ts, args[0])
 	server, err := providertest.Listen("127.0.0.1:0", m.respond)
 	ts.Check(err)
@@ -118,7 +120,34 @@ func (m *model) read(ts *testscript.TestScript, file string) {
 
 var later = regexp.MustCompile(`NOW\+[0-9]+`)
 
+// respond answers a request, and holds the answer back where the page says so.
 func (m *model) respond(req providertest.Request) providertest.Reply {
+	answer, hold := m.choose(req)
+	if hold {
+		<-m.gate
+	}
+	return answer
+}
+
+// release lets held answers go, also those to come.
+func (m *model) release() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	select {
+	case <-m.gate:
+	default:
+		close(m.gate)
+	}
+}
+
+func modelRelease(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: modelrelease")
+	}
+	theModel(ts).release()
+}
+
+func (m *model) choose(req providertest.Request) (answer providertest.Reply, hold bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range m.replies {
@@ -132,9 +161,9 @@ func (m *model) respond(req providertest.Request) providertest.Reply {
 		}
 		answer := r.reply()
 		m.told = append(m.told, exchange{time.Now(), req.Prompt, answer})
-		return answer
+		return answer, r.Hold
 	}
-	return providertest.Reply{Status: 418, Message: "the page has no reply for " + req.Prompt}
+	return providertest.Reply{Status: 418, Message: "the page has no reply for " + req.Prompt}, false
 }
 
 func (r *reply) reply() providertest.Reply {

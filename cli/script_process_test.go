@@ -129,8 +129,9 @@ func expect(ts *testscript.TestScript, name, code string) {
 	}
 }
 
-// race waits for two processes that want the same: one gets it and ends with the
-// first code, the other ends with the second, and its output is what is looked at.
+// race waits for two processes that want the same: one is told at once that the
+// other has it and ends with the second code; then held answers of the model go,
+// and the other ends with the first. The output of the loser is what is looked at.
 func race(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 4 {
 		ts.Fatalf("usage: race NAME NAME CODE CODE")
@@ -143,15 +144,9 @@ func race(ts *testscript.TestScript, neg bool, args []string) {
 	case <-time.After(patience):
 		ts.Fatalf("neither ended")
 	}
-	select {
-	case <-proc(ts, winner).done:
-		if strconv.Itoa(proc(ts, loser).code) == args[2] {
-			winner, loser = loser, winner
-		}
-	default: // the loser is told at once
-	}
-	expect(ts, winner, args[2])
 	expect(ts, loser, args[3])
+	theModel(ts).release()
+	expect(ts, winner, args[2])
 	p := proc(ts, loser)
 	put(ts, p.out.String(), p.err.String())
 	delete(of(ts).procs, winner)

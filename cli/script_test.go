@@ -46,6 +46,7 @@ func TestMain(m *testing.M) {
 //	modelcalls [-said] PATTERN N  so many requests had a prompt, or a body, that matches
 //	modelsaid PATTERN          some request's body matches
 //	modelanswered PATTERN N    so many of them were answered and not refused
+//	modelrelease               let answers go that are held back
 //	modelgap STATUS DURATION   what was refused with STATUS came again, and no sooner
 //	start NAME PROGRAM ARG…    run it beside
 //	send NAME INT|TERM|KILL    signal what was started
@@ -71,7 +72,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exit": exit, "json": query, "jsonl": queryLines,
 			"modelserver": modelServer, "modelreply": modelReply, "modelcalls": modelCalls, "modelsaid": modelSaid,
-			"modelanswered": modelAnswered, "modelgap": modelGap, "race": race,
+			"modelanswered": modelAnswered, "modelrelease": modelRelease, "modelgap": modelGap, "race": race,
 			"start": start, "send": send, "finish": finish, "waitfor": waitFor,
 			"bytes": writeBytes, "fill": fill, "damage": damage, "untouched": untouched,
 		},
@@ -130,6 +131,7 @@ func (p *page) stop() {
 		proc.kill()
 	}
 	if p.model != nil {
+		p.model.release()
 		p.model.server.Close()
 	}
 }
