@@ -97,11 +97,22 @@ type play struct {
 	results   map[string]workflow.Settled             // newest of each node path
 	refuse    func(workflow.StartVisit) workflow.Code // "" admits
 	hold      func(workflow.StartVisit) bool          // leaves a self visit in wanted
-	seen      map[workflow.VisitID]bool               // visits without a result
+	phase     map[workflow.VisitID]phase
+	seen      map[workflow.VisitID]bool // visits without a result
 	ended     *workflow.Ended
 	stopped   bool // a cancellation was recorded: nothing is admitted
 	check     func(workflow.StartVisit)
 }
+
+// phase is how far a visit is, for the driver.
+type phase string
+
+const (
+	resting phase = "resting" // it may be wanted again
+	wanted  phase = "wanted"
+	running phase = "running"
+	over    phase = "over"
+)
 
 func (p *play) fresh() workflow.Program {
 	p.f.Helper()
@@ -135,6 +146,7 @@ func prepare(f failer, doc string, tune ...func(*play)) *play {
 		f: f, factory: factory(f), values: blobs{}, now: 1_000_000,
 		running: map[workflow.VisitID]workflow.StartVisit{}, attempts: map[workflow.VisitID]int{},
 		timers: map[workflow.VisitID]workflow.Time{}, children: map[workflow.VisitID]workflow.StartChild{},
+		phase:   map[workflow.VisitID]phase{},
 		results: map[string]workflow.Settled{}, seen: map[workflow.VisitID]bool{},
 	}
 	p.start = workflow.RunStarted{
@@ -217,6 +229,9 @@ func (p *play) grant(c workflow.Command) {
 		p.must(p.apply(about(c.Visit, "", 0, 1), &workflow.TimerStarted{Until: c.At}))
 	case workflow.CancelTimer:
 		delete(p.timers, c.Visit)
+		if p.stopped {
+			delete(p.seen, c.Visit)
+		}
 	case workflow.StartChild:
 		p.children[c.Visit] = c
 		p.must(p.apply(about(c.Visit, c.Node, 0, 1), &workflow.ChildStarted{Run: "rkid", Ref: c.Ref, Inputs: c.Inputs}))
@@ -244,7 +259,10 @@ func (p *play) want(c workflow.StartVisit) {
 	if p.check != nil {
 		p.check(c)
 	}
-	p.seen[c.Visit] = true
+	if was := p.phase[c.Visit]; was != "" && was != resting {
+		p.f.Fatalf("%s is wanted while it is %s", c.Visit, was)
+	}
+	p.seen[c.Visit], p.phase[c.Visit] = true, wanted
 	p.wanted = slices.DeleteFunc(p.wanted, func(w workflow.StartVisit) bool { return w.Visit == c.Visit })
 	switch {
 	case p.stopped:
@@ -266,6 +284,7 @@ func (p *play) refused(c workflow.StartVisit) bool {
 	if code == "" {
 		return false
 	}
+	p.phase[c.Visit] = resting
 	p.must(p.apply(about(c.Visit, c.Node, c.Number, p.attempts[c.Visit]+1), &workflow.Refused{Code: code, Message: "no"}))
 	return true
 }
@@ -274,6 +293,7 @@ func (p *play) admit(c workflow.StartVisit) {
 	p.f.Helper()
 	p.wanted = slices.DeleteFunc(p.wanted, func(w workflow.StartVisit) bool { return w.Visit == c.Visit })
 	p.attempts[c.Visit]++
+	p.phase[c.Visit] = running
 	if !c.Self {
 		p.running[c.Visit] = c
 	}
@@ -285,6 +305,10 @@ func (p *play) admit(c workflow.StartVisit) {
 
 func (p *play) settled(e workflow.Event, res workflow.Settled) {
 	p.f.Helper()
+	if p.phase[e.VisitID()] == over {
+		p.f.Fatalf("%s gets a second result", e.VisitID())
+	}
+	p.phase[e.VisitID()] = over
 	delete(p.running, e.VisitID())
 	delete(p.seen, e.VisitID())
 	p.results[e.Node] = res
@@ -343,6 +367,10 @@ func (p *play) say(node string, payload workflow.Payload) {
 	switch payload.(type) {
 	case *workflow.Lost, *workflow.Retrying, *workflow.QuestionOpened:
 		delete(p.running, c.Visit)
+		p.phase[c.Visit] = resting
+		if p.stopped {
+			delete(p.seen, c.Visit)
+		}
 	}
 	p.record(e, payload)
 }

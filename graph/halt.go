@@ -20,11 +20,17 @@ func (p *program) stalled() {
 			return // something may still move
 		}
 	}
+	var ways []*scope
 	for _, v := range p.sortedVisits() {
-		if v.state != stateRefused || p.visits[v.id] != v || setAside(v) {
+		if v.state != stateRefused || setAside(v) {
 			continue
 		}
-		if s := handler(v.scope); s != nil {
+		if s := handler(v.scope); s != nil && !slices.Contains(ways, s) {
+			ways = append(ways, s)
+		}
+	}
+	for _, s := range ways { // an outer one waits for those inside it
+		if !slices.ContainsFunc(ways, func(inner *scope) bool { return inner != s && within(inner, s) }) {
 			p.leave(s)
 		}
 	}

@@ -268,6 +268,25 @@ func TestOnExhaustedInABranch(t *testing.T) {
 	}
 }
 
+// The way of a body inside comes before that of the body around it.
+func TestOnExhaustedFromTheInside(t *testing.T) {
+	t.Parallel()
+	inner := `{"entry":"w","onExhausted":"r","nodes":{` + task("w", "") + "," + task("r", "") + `}}`
+	r := &refuser{code: workflow.CodeRecursionLimit, nodes: []string{"p/a/w", "p/b/w"}}
+	p := begin(t, doc2(graphOf("p", node("p", "parallel", `{"branches":{"a":`+inner+`,"b":`+body("w", task("w", ""))+`}}`, "next>done", "fail>bad"), task("r", "bad")), `"onExhausted":"r"`),
+		func(p *play) { p.refuse = r.refuse })
+	p.wantNodes("p#1[a]/r#1")
+	p.next("p/a/r")
+	p.wantNodes("r#1")
+	p.next("r")
+	p.wantEnd(workflow.StatusExhausted, "went_bad")
+	r.nodes = nil
+	p.record(workflow.Event{}, &workflow.LimitRaised{Transitions: 9})
+	p.wantNodes("p#1[b]/w#1")
+	p.next("p/b/w")
+	p.wantEnd(workflow.StatusSucceeded)
+}
+
 func (p *play) cancel() {
 	p.f.Helper()
 	p.stopped = true
@@ -376,6 +395,14 @@ func TestCancelKeepsWhatIsThere(t *testing.T) {
 // fork begins a run at the cut before a wanted visit, as an engine does it.
 func (p *play) fork(patch workflow.Patch) {
 	p.f.Helper()
+	for _, c := range p.wanted {
+		p.phase[c.Visit] = resting
+	}
+	for v := range p.phase {
+		if patch.Reopen != "" && strings.HasPrefix(string(v), string(patch.Reopen)) {
+			delete(p.phase, v)
+		}
+	}
 	p.wanted, p.cancelled = nil, nil
 	p.record(workflow.Event{}, &workflow.Forked{Parent: "rtest", Cut: int64(len(p.events)), Patch: patch})
 }
