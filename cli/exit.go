@@ -210,7 +210,7 @@ func (a *app) show(res history.Result) error {
 	for _, n := range res.Next {
 		fmt.Fprintln(a.std.Err, "next:", n)
 	}
-	if res.Exit == 0 {
+	if res.Exit == 0 || res.Status == workflow.StatusRunning { // another process drives it
 		return nil
 	}
 	return statusError{res.Status}

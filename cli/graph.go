@@ -44,17 +44,27 @@ func (a *app) graphCmd() *cobra.Command {
 			}
 			text := write(g, over)
 			if out != "" {
-				return os.WriteFile(out, []byte(text), 0o644)
+				if err := os.WriteFile(out, []byte(text), 0o644); err != nil {
+					return usage(fmt.Errorf("writing the picture: %w", err))
+				}
 			}
-			_, err = fmt.Fprint(a.std.Out, text)
-			return err
-		})
+			switch {
+			case a.json:
+				a.document(map[string]string{"format": format, "file": out, "picture": text})
+			case out == "":
+				fmt.Fprint(a.std.Out, text)
+			}
+			return nil
+		}, func(c *tenon.Config) { c.Memory = run == "" && !last })
 	}
 	return c
 }
 
 // picture returns the graph of a file or a run; runs come with their state.
 func (a *app) picture(ctx context.Context, t *tenon.Tenon, args []string, run string, last bool) (*draw.Graph, draw.Overlay, error) {
+	if len(args) > 0 && (run != "" || last) {
+		return nil, nil, usage(fmt.Errorf("name a workflow or a run, not both"))
+	}
 	if run == "" && !last {
 		if len(args) == 0 {
 			return nil, nil, usage(fmt.Errorf("name a workflow, or a run with --run or --last"))

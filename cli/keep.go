@@ -112,14 +112,24 @@ changed file must be trusted again.`,
 		if err != nil {
 			return err
 		}
+		asked := p.Withheld()
+		change := p.Trust
 		if undo {
-			return p.Distrust()
+			asked, change = nil, p.Distrust
 		}
-		for _, s := range p.Withheld() {
+		if err := change(); err != nil {
+			return err
+		}
+		if a.json {
+			a.document(map[string]any{"root": p.Root, "digest": p.Digest(), "trusted": !undo, "settings": append([]project.Setting{}, asked...)})
+			return nil
+		}
+		for _, s := range asked {
 			fmt.Fprintf(a.std.Out, "%s  %s  (%s)\n", s.Key, s.Value, s.From)
 		}
-		if err := p.Trust(); err != nil {
-			return err
+		if undo {
+			fmt.Fprintf(a.std.Err, "%s is not trusted any more\n", p.Root)
+			return nil
 		}
 		fmt.Fprintf(a.std.Err, "trusted %s (%.12s)\n", p.Root, p.Digest())
 		return nil
