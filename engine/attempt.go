@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -71,7 +72,10 @@ func (a *attempt) work() (res workflow.Settled, err error) {
 	}
 	res, err = p.Run(a.ctx, a)
 	if err == nil && a.r.hashes && a.cmd.Effect == workflow.EffectWrite {
-		res.Candidate, err = a.Candidate(a.ctx)
+		var herr error
+		if res.Candidate, herr = a.Candidate(a.ctx); herr != nil { // the work is done all the same
+			res.Warnings = append(res.Warnings, fmt.Sprintf("hashing the work tree after %s: %v", a.cmd.Node, herr))
+		}
 	}
 	return res, err
 }
@@ -135,8 +139,23 @@ func (a *attempt) send(m message) error {
 	case a.r.inbox <- m:
 		return nil
 	case <-a.r.dead:
-		return workflow.Errorf(workflow.CodeInterrupted, "run %s is no longer driven by this process", a.r.ID)
+		return a.orphaned()
 	}
+}
+
+// hear waits for the loop's reply to a message.
+func hear[T any](a *attempt, reply <-chan T) (T, error) {
+	select {
+	case v := <-reply:
+		return v, nil
+	case <-a.r.dead:
+		var none T
+		return none, a.orphaned()
+	}
+}
+
+func (a *attempt) orphaned() error {
+	return workflow.Errorf(workflow.CodeInterrupted, "run %s is no longer driven by this process", a.r.ID)
 }
 
 type found struct {
@@ -170,7 +189,10 @@ func (a *attempt) Lookup(_ context.Context, root string, path ...string) (any, b
 	if err := a.send(m); err != nil {
 		return nil, false, err
 	}
-	f := <-m.reply
+	f, err := hear(a, m.reply)
+	if err != nil {
+		return nil, false, err
+	}
 	return f.value, f.ok, f.err
 }
 
@@ -194,12 +216,8 @@ func (a *attempt) Note(_ context.Context, kind, text string) error {
 	if err := a.send(m); err != nil {
 		return err
 	}
-	select {
-	case err := <-m.reply:
-		return err
-	case <-a.r.dead:
-		return workflow.Errorf(workflow.CodeInterrupted, "run %s is no longer driven by this process", a.r.ID)
-	}
+	told, err := hear(a, m.reply)
+	return errors.Join(told, err)
 }
 
 type answered struct {
@@ -219,12 +237,11 @@ func (a *attempt) Ask(_ context.Context, q piece.Ask) (workflow.Answer, error) {
 	if err := a.send(m); err != nil {
 		return workflow.Answer{}, err
 	}
-	select {
-	case got := <-m.reply:
-		return got.answer, got.err
-	case <-a.r.dead:
-		return workflow.Answer{}, workflow.Errorf(workflow.CodeInterrupted, "run %s is no longer driven by this process", a.r.ID)
+	got, err := hear(a, m.reply)
+	if err != nil {
+		return workflow.Answer{}, err
 	}
+	return got.answer, got.err
 }
 
 func (m *ask) handle(r *run) error {
@@ -273,10 +290,10 @@ func (m *done) handle(r *run) error {
 	delete(r.live, m.visit)
 	r.wakeHeld()
 	if a.paused && (errors.Is(m.err, piece.ErrPaused) || a.again != nil) {
-		if a.again != nil {
-			r.starts = append(r.starts, *a.again)
-		}
-		return nil
+		return r.goOn(a)
+	}
+	if err := r.giveBack(a); err != nil {
+		return err
 	}
 	about := refOf(a.cmd, a.number)
 	if cause := context.Cause(a.ctx); cause != nil && m.err != nil && !errors.Is(cause, context.Canceled) {
@@ -286,6 +303,41 @@ func (m *done) handle(r *run) error {
 		return r.failed(a, about, m.err)
 	}
 	return r.succeeded(a, about, m.result)
+}
+
+// goOn begins the attempt that an answer admitted while the piece was leaving.
+func (r *run) goOn(a *attempt) error {
+	switch cause := context.Cause(a.ctx); {
+	case a.again == nil:
+	case r.stopping || cause != nil && !errors.Is(cause, context.Canceled):
+		return r.record(refOf(a.cmd, a.number), r.lostTo(a, cmp.Or(cause, error(interruption()))))
+	default:
+		r.starts = append(r.starts, *a.again)
+	}
+	return nil
+}
+
+// giveBack settles calls that were granted to an attempt and never sent.
+func (r *run) giveBack(a *attempt) error {
+	for _, c := range sortedCalls(r.Memory.Live) {
+		if c.Visit != a.cmd.Visit {
+			continue
+		}
+		about := refOf(a.cmd, a.number)
+		about.invocation = c.Invocation
+		err := r.record(about, &workflow.InvocationSettled{
+			Key: c.Key, Status: workflow.InvocationFailed, Code: workflow.CodeAborted, Usage: nothing(workflow.Usage{}),
+			Message: "the attempt ended before the call was sent",
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func interruption() *workflow.Error {
+	return workflow.Errorf(workflow.CodeInterrupted, "tenon was stopped")
 }
 
 // lostTo is the loss of an attempt that the driver itself ended.

@@ -93,19 +93,9 @@ func (a *attempt) reserve(ctx context.Context, c executor.Call) (granted, error)
 	case g := <-m.reply:
 		return g, g.err
 	case <-a.r.dead:
-		return granted{}, workflow.Errorf(workflow.CodeInterrupted, "run %s is no longer driven by this process", a.r.ID)
+		return granted{}, a.orphaned()
 	case <-ctx.Done():
-		// A grant that comes anyway is given back as a failed call.
-		go func() {
-			select {
-			case g := <-m.reply:
-				if g.err == nil && !g.settled {
-					_ = a.settle(c, g, executor.Done{}, outcome{status: workflow.InvocationFailed, err: context.Cause(ctx)})
-				}
-			case <-a.r.dead:
-			}
-		}()
-		return granted{}, context.Cause(ctx)
+		return granted{}, context.Cause(ctx) // a grant that comes anyway is given back when the attempt ends
 	}
 }
 
@@ -116,7 +106,7 @@ func (m *reserve) handle(r *run) error {
 		return nil
 	}
 	if r.stopping {
-		m.answer(granted{err: workflow.Errorf(workflow.CodeInterrupted, "tenon was stopped")})
+		m.answer(granted{err: interruption()})
 		return nil
 	}
 	if b, open := r.Gate.Breakers()[m.call.Provider]; open {
@@ -278,12 +268,8 @@ func (a *attempt) settle(c executor.Call, g granted, d executor.Done, o outcome)
 	if err := a.send(m); err != nil {
 		return err
 	}
-	select {
-	case err := <-m.reply:
-		return err
-	case <-a.r.dead:
-		return workflow.Errorf(workflow.CodeInterrupted, "run %s is no longer driven by this process", a.r.ID)
-	}
+	told, err := hear(a, m.reply)
+	return errors.Join(told, err)
 }
 
 func (m *callDone) handle(r *run) error {

@@ -23,9 +23,18 @@ type kid struct {
 	inputs workflow.Value
 	due    bool // to be driven after the next append
 	active bool
-	rest   *history.Result // where it rests, when it is not active
+	cancel context.CancelFunc // of an active one
+	unwant bool               // its end no longer matters: it is told to cancel until it hears
+	rest   *history.Result    // where it rests, when it is not active
 	err    error
 }
+
+// refusal is a child that could not begin: that is its end.
+type refusal struct{ err error }
+
+func (r *refusal) Error() string { return r.err.Error() }
+
+func (r *refusal) Unwrap() error { return r.err }
 
 func (r *run) startChild(c workflow.StartChild) error {
 	id := workflow.RunID(ident.Derive("r", string(r.ID), string(c.Visit)))
@@ -40,10 +49,12 @@ func (r *run) startKids(ctx context.Context) error {
 			continue
 		}
 		k.due, k.active, k.rest = false, true, nil
+		var own context.Context
+		own, k.cancel = context.WithCancel(ctx)
 		r.e.wg.Add(1)
 		go func() {
 			defer r.e.wg.Done()
-			res, err := r.driveKid(ctx, k)
+			res, err := r.driveKid(own, k)
 			r.inbox <- &kidDone{visit: k.visit, result: res, err: err}
 		}()
 	}
@@ -59,6 +70,15 @@ func (r *run) activeKids() (n int) {
 	return n
 }
 
+func (r *run) dueKids() bool {
+	for _, k := range r.kids {
+		if k.due {
+			return true
+		}
+	}
+	return false
+}
+
 func (r *run) driveKid(ctx context.Context, k *kid) (history.Result, error) {
 	heads, err := r.e.cfg.Store.Runs(ctx, store.Query{Run: k.run, Limit: 1})
 	if err != nil {
@@ -69,7 +89,7 @@ func (r *run) driveKid(ctx context.Context, k *kid) (history.Result, error) {
 	}
 	l, err := r.childLaunch(k)
 	if err != nil {
-		return history.Result{}, err
+		return history.Result{}, &refusal{err}
 	}
 	return r.e.start(ctx, l)
 }
@@ -120,12 +140,12 @@ func (m *kidDone) handle(r *run) error {
 	if k == nil {
 		return nil
 	}
+	k.cancel()
 	k.active, k.err = false, m.err
 	r.dirty = true
-	var coded *workflow.Error
+	var never *refusal
 	switch {
-	case m.err != nil && errors.As(m.err, &coded) && m.result.Run == "":
-		// The child could not begin: that is its end.
+	case errors.As(m.err, &never):
 		delete(r.kids, m.visit)
 		return r.record(r.visitRef(m.visit), &workflow.ChildEnded{Run: k.run, Status: workflow.StatusInvalid, Reasons: []string{m.err.Error()}})
 	case m.err != nil:
@@ -144,19 +164,43 @@ func (m *kidDone) handle(r *run) error {
 	})
 }
 
-func (r *run) cancelChild(v workflow.VisitID) {
+// cancelChild ends a child whose end no longer matters.
+func (r *run) cancelChild(v workflow.VisitID) error {
 	k := r.kids[v]
-	if k == nil {
-		return
+	switch {
+	case k == nil:
+		return nil
+	case k.due && !k.active && k.rest == nil: // it has not begun
+		delete(r.kids, v)
+		return r.record(r.visitRef(v), &workflow.ChildEnded{Run: k.run, Status: workflow.StatusCancelled})
 	}
-	m := store.Control{ID: "cancel:parent", Run: k.run, Kind: store.ControlCancel, By: "run " + string(r.ID), At: r.e.now(), Data: json.RawMessage("{}")}
-	if err := r.e.cfg.Store.Post(context.Background(), m); err != nil {
-		r.e.cfg.Log.Warn("cancelling a child run", "run", k.run, "err", err)
-	}
-	if !k.active {
-		k.due = true
+	k.unwant = true
+	r.after = append(r.after, r.tellUnwanted)
+	return nil
+}
+
+// tellUnwanted leaves a cancellation with each child that has not heard it. One
+// that cannot take it yet, because it is just being made, is told again.
+func (r *run) tellUnwanted() {
+	for _, k := range r.kids {
+		if !k.unwant {
+			continue
+		}
+		m := store.Control{ID: "cancel:parent", Run: k.run, Kind: store.ControlCancel, By: "run " + string(r.ID), At: r.begunAt(), Data: json.RawMessage("{}")}
+		if err := r.e.cfg.Store.Post(context.Background(), m); err != nil {
+			r.e.cfg.Log.Warn("cancelling a child run; it is tried again", "run", k.run, "err", err)
+			continue
+		}
+		k.unwant = false
+		if !k.active {
+			k.due = true
+		}
 	}
 }
+
+// begunAt is a time that is the same each time: a message that is left twice is
+// one message.
+func (r *run) begunAt() workflow.Time { return r.Begun }
 
 func sortedCalls(m map[string]history.LiveCall) []history.LiveCall {
 	out := make([]history.LiveCall, 0, len(m))

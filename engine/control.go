@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenonrun/tenon/admission"
 	"github.com/tenonrun/tenon/history"
+	"github.com/tenonrun/tenon/internal/ident"
 	"github.com/tenonrun/tenon/internal/schema"
 	"github.com/tenonrun/tenon/store"
 	"github.com/tenonrun/tenon/workflow"
@@ -88,7 +89,7 @@ func (e *Engine) Send(ctx context.Context, id workflow.RunID, c Control) error {
 	}
 	m.Data = e.cfg.Redact.RedactJSON(m.Data)
 	if m.ID == "" {
-		m.ID = fmt.Sprintf("%s:%d", m.Kind, m.At)
+		m.ID = ident.New("c")
 	}
 	if err := e.cfg.Store.Post(ctx, m); err != nil {
 		if c.Answer != nil && workflow.CodeOf(err) == workflow.CodeControlConflict {

@@ -15,7 +15,7 @@ func mentionsCandidate(doc []byte) bool {
 // atRest reports whether nothing moves without a person, a raise, a provider or
 // a new process.
 func (r *run) atRest() bool {
-	if len(r.live)+len(r.held)+r.activeKids() > 0 {
+	if len(r.live)+len(r.held)+r.activeKids() > 0 || r.dueKids() && !r.stopping {
 		return false
 	}
 	if r.stopping || r.Memory.Ended != nil {

@@ -178,7 +178,7 @@ func (r *run) grant(c workflow.Command) error {
 	case workflow.StartChild:
 		return r.startChild(c)
 	case workflow.CancelChild:
-		r.cancelChild(c.Visit)
+		return r.cancelChild(c.Visit)
 	case workflow.CancelVisit:
 		r.cancelVisit(c.Visit)
 	case workflow.Complete:
@@ -323,6 +323,7 @@ func (r *run) await(ctx context.Context, poll <-chan time.Time) error {
 	case <-timer:
 		return r.fireTimers()
 	case <-poll:
+		r.tellUnwanted()
 		if r.Last > r.told && r.e.now() >= r.told.Add(headAge) {
 			r.dirty = true
 		}
@@ -357,9 +358,14 @@ func (r *run) bury() { r.once.Do(func() { close(r.dead) }) }
 // stop ends all attempts because the process is asked to end.
 func (r *run) stop() {
 	r.stopping = true
-	cause := workflow.Errorf(workflow.CodeInterrupted, "tenon was stopped")
+	cause := interruption()
 	for _, a := range r.live {
 		a.cancel(cause)
+	}
+	for _, k := range r.kids {
+		if k.cancel != nil {
+			k.cancel()
+		}
 	}
 	for _, h := range r.held {
 		h.answer(granted{err: cause})

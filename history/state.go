@@ -186,6 +186,10 @@ func (s *State) note(e workflow.Event) {
 		m.Children[v] = *p
 	case *workflow.ChildEnded:
 		delete(m.Children, v)
+	case *workflow.Lost:
+		if _, cancelled := s.Gate.Halted(); cancelled && p.Uncertain {
+			s.warn(e.Node + " was writing when the run was cancelled: whether the write happened is not known")
+		}
 	default:
 		s.noteRun(e)
 	}
@@ -202,6 +206,7 @@ func (s *State) noteRun(e workflow.Event) {
 	case *workflow.Forked:
 		s.Begun = e.At
 		m.ForkOf, m.Cut, m.Ended, s.Begun = p.Parent, p.Cut, nil, e.At
+		s.Start.Parent, s.Start.Root = nil, "" // a fork of a child stands alone
 		m.Asked, m.Children = map[workflow.VisitID][]workflow.Question{}, map[workflow.VisitID]workflow.ChildStarted{}
 		m.Timers, m.Live = map[workflow.VisitID]workflow.Time{}, map[string]LiveCall{}
 		s.Wishes = slices.DeleteFunc(s.Wishes, func(c workflow.Command) bool {
