@@ -10,6 +10,9 @@ import (
 // Apply folds one event of the run. Wishes of the Program are given with Want
 // before the events that answer them.
 func (g *Gate) Apply(e workflow.Event) {
+	if e.Type() == workflow.TypeResumed {
+		g.clock.Parted = g.clock.Last
+	}
 	g.clock.see(e.At)
 	switch p := e.Payload.(type) {
 	case *workflow.Admitted:
@@ -63,7 +66,7 @@ func (g *Gate) control(e workflow.Event) {
 		g.cancelled = true
 	case *workflow.Forked:
 		g.ledger.fork()
-		g.clock = activity{Last: e.At}
+		g.clock = activity{Running: g.clock.Running, Last: e.At, Since: e.At}
 	}
 }
 
@@ -170,6 +173,9 @@ func (g *Gate) lost(v workflow.VisitID, p *workflow.Lost) {
 	if o == nil {
 		return
 	}
+	if p.Code == workflow.CodeOwnerLost {
+		g.clock.partWith()
+	}
 	g.release(o)
 	switch {
 	case p.Uncertain:
@@ -208,8 +214,9 @@ func (g *Gate) raise(p *workflow.LimitRaised) {
 type activity struct {
 	Used    time.Duration `json:"used"`
 	Running int           `json:"running"`
-	Last    workflow.Time `json:"last"`  // time of the newest event
-	Since   workflow.Time `json:"since"` // when Running left zero
+	Last    workflow.Time `json:"last"`             // time of the newest event
+	Since   workflow.Time `json:"since"`            // when Running left zero
+	Parted  workflow.Time `json:"parted,omitempty"` // time of the last event before the newest resume
 }
 
 func (a *activity) see(at workflow.Time) {
@@ -225,12 +232,19 @@ func (a *activity) start() {
 	a.Running++
 }
 
-// stop counts to the newest event: after a crash that is the last sign of life
-// before the resume, because attempts are lost in the resume's own batch.
 func (a *activity) stop() {
 	a.Running--
 	if a.Running == 0 {
 		a.Used += time.Duration(a.Last-a.Since) * time.Microsecond
+	}
+}
+
+// partWith counts what ran under an owner that died: up to its last sign of
+// life, not up to the resume.
+func (a *activity) partWith() {
+	if a.Running > 0 && a.Parted >= a.Since {
+		a.Used += time.Duration(a.Parted-a.Since) * time.Microsecond
+		a.Since = a.Last
 	}
 }
 

@@ -106,6 +106,9 @@ func (g *Gate) Want(c workflow.StartVisit) {
 	if o.State == Wanted {
 		return
 	}
+	if o.State == Waiting && slices.Contains(g.wanted, o) {
+		return // it has its answer and is in line
+	}
 	if o.State != Waiting {
 		o.State = Wanted
 	}
