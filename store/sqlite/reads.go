@@ -20,7 +20,7 @@ func (s *Store) statement(ctx context.Context, text string) (*sql.Stmt, error) {
 		return nil, err
 	}
 	if first, there := s.prepared.LoadOrStore(text, st); there {
-		return first.(*sql.Stmt), st.Close()
+		return first.(*sql.Stmt), st.Close() //nolint:sqlclosecheck // the other one stays
 	}
 	return st, nil
 }
