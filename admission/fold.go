@@ -46,8 +46,10 @@ func (g *Gate) Apply(e workflow.Event) {
 // control folds the events that concern the run as a whole.
 func (g *Gate) control(e workflow.Event) {
 	switch p := e.Payload.(type) {
+	case *workflow.ChildStarted:
+		g.ledger.child(e.VisitID(), p.Budget)
 	case *workflow.ChildEnded:
-		g.ledger.Spent.Plus(p.Usage)
+		g.ledger.childEnded(e.VisitID(), p.Usage)
 	case *workflow.Steered:
 		g.steering = append(g.steering, Steer{Seq: e.Seq, Text: p.Text})
 	case *workflow.LimitRaised:

@@ -17,8 +17,9 @@ type Reservation struct {
 type ledger struct {
 	Spent     workflow.Totals        `json:"spent"`
 	Inherited workflow.Totals        `json:"inherited"`
-	Live      map[string]Reservation `json:"live"`    // calls on their way
-	Unknown   Reservation            `json:"unknown"` // bounds of calls whose usage will never be known
+	Live      map[string]Reservation `json:"live"`           // calls on their way
+	Kids      map[string]Reservation `json:"kids,omitempty"` // open child runs
+	Unknown   Reservation            `json:"unknown"`        // bounds of calls whose usage will never be known
 }
 
 func invocation(e workflow.Event) string { return e.ID + "/" + strconv.Itoa(e.Invocation) }
@@ -50,6 +51,9 @@ func (l *ledger) reserved() int64 {
 	for _, r := range l.Live {
 		n += r.Tokens
 	}
+	for _, r := range l.Kids {
+		n += r.Tokens
+	}
 	return n
 }
 
@@ -67,6 +71,49 @@ func (l *ledger) exhausted(b workflow.Budget) *workflow.Refused {
 		return refused(workflow.CodeBudgetExhausted, "$%.4f of $%.4f are spent", l.Spent.CostUSD, b.MaxCostUSD)
 	}
 	return nil
+}
+
+func (l *ledger) child(v workflow.VisitID, b workflow.Budget) {
+	if l.Kids == nil {
+		l.Kids = map[string]Reservation{}
+	}
+	l.Kids[string(v)] = Reservation{Tokens: b.MaxTokens, CostUSD: b.MaxCostUSD}
+}
+
+func (l *ledger) childEnded(v workflow.VisitID, t workflow.Totals) {
+	delete(l.Kids, string(v))
+	l.Spent.Plus(t)
+}
+
+// ReserveChild decides what a child run may spend: a share of what is left,
+// beside what is kept for it already. A refusal is lifted by a raise, or when
+// others give something back.
+func (g *Gate) ReserveChild(v workflow.VisitID) (workflow.Budget, *workflow.Refused) {
+	b := workflow.Budget{MaxDurationMs: g.opts.Budget.MaxDurationMs}
+	mine := g.ledger.Kids[string(v)]
+	free := max(1, max(1, g.opts.Policies.Concurrency)-len(g.ledger.Live)-len(g.ledger.Kids))
+	if limit := g.opts.Budget.MaxTokens; limit > 0 {
+		left := limit - g.ledger.tokens() - g.ledger.reserved()
+		share := left / int64(free)
+		if share < MinUsefulOutput {
+			share = left
+		}
+		if share < MinUsefulOutput {
+			return b, refused(workflow.CodeBudgetExhausted, "%d of %d tokens are left; a child run needs %d to be worth starting", left, limit, MinUsefulOutput)
+		}
+		b.MaxTokens = mine.Tokens + share
+	}
+	if limit := g.opts.Budget.MaxCostUSD; limit > 0 {
+		left := limit - g.ledger.Spent.CostUSD - g.ledger.Unknown.CostUSD
+		for _, r := range g.ledger.Kids {
+			left -= r.CostUSD
+		}
+		if left <= 0 {
+			return b, refused(workflow.CodeBudgetExhausted, "$%.4f of $%.4f are spent or kept for child runs", limit-left, limit)
+		}
+		b.MaxCostUSD = mine.CostUSD + left/float64(free)
+	}
+	return b, nil
 }
 
 // Offer is what a call is allowed.

@@ -289,6 +289,7 @@ func (m *done) handle(r *run) error {
 	a := r.live[m.visit]
 	delete(r.live, m.visit)
 	r.wakeHeld()
+	r.wishAgain()
 	if a.paused && (errors.Is(m.err, piece.ErrPaused) || a.again != nil) {
 		return r.goOn(a)
 	}

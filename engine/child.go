@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/tenonrun/tenon/history"
@@ -21,7 +22,8 @@ type kid struct {
 	visit  workflow.VisitID
 	ref    string
 	inputs workflow.Value
-	due    bool // to be driven after the next append
+	budget workflow.Budget // what of this run's is kept for it
+	due    bool            // to be driven after the next append
 	active bool
 	cancel context.CancelFunc // of an active one
 	unwant bool               // its end no longer matters: it is told to cancel until it hears
@@ -37,9 +39,57 @@ func (r *refusal) Error() string { return r.err.Error() }
 func (r *refusal) Unwrap() error { return r.err }
 
 func (r *run) startChild(c workflow.StartChild) error {
+	budget, refused := r.Gate.ReserveChild(c.Visit)
+	switch {
+	case refused != nil && (r.activeKids()+len(r.live) > 0 || r.dueKids()):
+		r.waiting = append(r.waiting, c) // something may be given back
+		return nil
+	case refused != nil:
+		r.dirty = true
+		return r.record(r.visitRef(c.Visit), &workflow.Lost{Code: refused.Code, Message: refused.Message})
+	}
 	id := workflow.RunID(ident.Derive("r", string(r.ID), string(c.Visit)))
-	r.kids[c.Visit] = &kid{run: id, visit: c.Visit, ref: c.Ref, inputs: c.Inputs, due: true}
-	return r.record(r.visitRef(c.Visit), &workflow.ChildStarted{Run: id, Ref: c.Ref, Inputs: c.Inputs})
+	k := &kid{run: id, visit: c.Visit, ref: c.Ref, inputs: c.Inputs, budget: budget, due: true}
+	r.kids[c.Visit] = k
+	return r.record(r.visitRef(c.Visit), k.started())
+}
+
+func (k *kid) started() *workflow.ChildStarted {
+	return &workflow.ChildStarted{Run: k.run, Ref: k.ref, Inputs: k.inputs, Budget: k.budget}
+}
+
+// wishAgain repeats the wishes for children that waited for others.
+func (r *run) wishAgain() {
+	r.Wishes = append(r.Wishes, r.waiting...)
+	r.waiting = nil
+}
+
+// raiseKids passes a raise on to the open children: a share of what this run
+// now has, or the very caps where this run has none.
+func (r *run) raiseKids(p *workflow.LimitRaised) error {
+	for _, v := range sortedKeys(r.kids) {
+		k := r.kids[v]
+		m := workflow.LimitRaised{Tokens: p.Tokens, CostUSD: p.CostUSD, DurationMs: p.DurationMs, Transitions: p.Transitions, By: p.By}
+		if more, refused := r.Gate.ReserveChild(v); refused == nil && (more.MaxTokens > 0 || more.MaxCostUSD > 0) {
+			k.budget = more
+			m.Tokens, m.CostUSD = min(m.Tokens, more.MaxTokens), min(m.CostUSD, more.MaxCostUSD)
+			if err := r.record(r.visitRef(v), k.started()); err != nil {
+				return err
+			}
+		}
+		c := store.Control{ID: fmt.Sprintf("raise:parent:%d", r.Seq), Run: k.run, Kind: store.ControlRaise, By: p.By, At: r.Last, Data: rawOf(m)}
+		r.after = append(r.after, func() { r.tellRaise(k, c) })
+	}
+	return nil
+}
+
+func (r *run) tellRaise(k *kid, c store.Control) {
+	if err := r.e.cfg.Store.Post(context.Background(), c); err != nil && workflow.CodeOf(err) != workflow.CodeRunNotFound {
+		r.e.cfg.Log.Warn("raising the limits of a child run", "run", k.run, "err", err)
+	}
+	if !k.active {
+		k.due = true
+	}
 }
 
 // startKids drives the children that are due.
@@ -114,7 +164,9 @@ func (r *run) childLaunch(k *kid) (Launch, error) {
 	if err != nil {
 		return Launch{}, err
 	}
-	l, err := r.e.cfg.Child(r.Start, doc, text, inputs)
+	parent := r.Start
+	parent.Options.Budget = k.budget
+	l, err := r.e.cfg.Child(parent, doc, text, inputs)
 	if err != nil {
 		return Launch{}, err
 	}
@@ -143,6 +195,7 @@ func (m *kidDone) handle(r *run) error {
 	k.cancel()
 	k.active, k.err = false, m.err
 	r.dirty = true
+	r.wishAgain()
 	var never *refusal
 	switch {
 	case errors.As(m.err, &never):

@@ -250,7 +250,14 @@ func (r *run) take(c store.Control) (bool, error) {
 		return true, r.decoded(c, &p, func() error { p.By = c.By; return r.record(ref{}, &p) })
 	case store.ControlRaise:
 		var p workflow.LimitRaised
-		return true, r.decoded(c, &p, func() error { p.By = c.By; return r.record(ref{}, &p) })
+		return true, r.decoded(c, &p, func() error {
+			p.By = c.By
+			raised := p
+			if err := r.record(ref{}, &p); err != nil {
+				return err
+			}
+			return r.raiseKids(&raised)
+		})
 	}
 	return true, r.record(ref{}, &workflow.Progress{Kind: "ignored", Message: "a message of unknown kind " + c.Kind})
 }

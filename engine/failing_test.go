@@ -72,3 +72,44 @@ func TestAppendThatFails(t *testing.T) {
 	}
 	t.Fatal("the run never came to its end")
 }
+
+// An append that fails under pieces that ask and look, and above a child run,
+// ends the command too, and the run goes on later.
+func TestAppendThatFailsUnderQuestionsAndChildren(t *testing.T) {
+	t.Parallel()
+	child := def2("k", step("k", `,"model":"K"`, "done")+","+ends)
+	doc := def2("both", `"both":{"kind":"parallel","params":{"branches":{`+
+		`"look":{"entry":"x","nodes":{"x":{"kind":"step","params":{"name":"look","look":true,"model":"L"},"ends":{"next":null,"failed":null}}}},`+
+		`"kid":{"entry":"x","nodes":{"x":{"kind":"workflow","params":{"name":"child"},"ends":{"next":null,"failed":null}}}},`+
+		`"q":{"entry":"x","nodes":{"x":{"kind":"question","params":{"text":"?"},"ends":{"next":null}}}}`+
+		`}},"ends":{"next":"done","fail":"bad"}},`+ends)
+	for n := int64(1); n < 40; n++ {
+		r := newRig(t)
+		bad := &failing{Store: r.store}
+		bad.left.Store(n)
+		r.store = bad
+		r.reopen()
+		l := launch(t, doc)
+		l.ID = "rtest"
+		l.Blobs = [][]byte{[]byte(child)}
+		l.Started.Children = map[string]workflow.Ref{"child": launch(t, child).Started.Workflow}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		res, err := r.engine.Start(ctx, l)
+		cancel()
+		if err == nil && bad.left.Load() > 0 {
+			wantStatus(t, res, workflow.StatusWaiting)
+			return
+		}
+		if n == 1 {
+			continue
+		}
+		res = r.drive("rtest")
+		wantStatus(t, res, workflow.StatusWaiting)
+		r.answer(res.Questions[0], "yes")
+		wantStatus(t, r.drive("rtest"), workflow.StatusSucceeded)
+		if got := r.w.count("call:K"); got > 2 {
+			t.Errorf("append %d failed: the child's call was made %d times", n, got)
+		}
+	}
+	t.Fatal("the run never came to rest")
+}

@@ -75,6 +75,7 @@ type stepParams struct {
 	Uncertain bool           `json:"uncertain"`
 	Fail      workflow.Code  `json:"fail"`  // always fails with it
 	FailOnce  workflow.Code  `json:"once"`  // fails the first time
+	Look      bool           `json:"look"`  // reads the state
 	Hang      bool           `json:"hang"`  // until the world lets it go
 	Model     string         `json:"model"` // prompt of a model call
 	Set       map[string]any `json:"set"`
@@ -122,6 +123,14 @@ func (w *world) step(ctx context.Context, c piece.Context) (workflow.Settled, er
 		case <-w.block:
 		case <-ctx.Done():
 			return workflow.Settled{}, context.Cause(ctx)
+		}
+	}
+	if p.Look {
+		if _, _, err := c.Lookup(ctx, "$usage"); err != nil {
+			return workflow.Settled{}, err
+		}
+		if err := c.Note(ctx, "look", "it looked"); err != nil {
+			return workflow.Settled{}, err
 		}
 	}
 	if p.Fail != "" || p.FailOnce != "" && w.count(p.Name) == 1 {
@@ -219,6 +228,9 @@ func (r *rig) reopen(tune ...func(*engine.Config)) {
 		l := launch(r.t, string(text))
 		l.Started.Inputs = workflow.Inline(inputs)
 		l.Started.Children = parent.Children
+		if parent.Options.Budget.MaxTokens > 0 {
+			l.Started.Options.Budget = parent.Options.Budget
+		}
 		return l, nil
 	}
 	for _, f := range tune {

@@ -13,6 +13,7 @@ import (
 	"github.com/tenonrun/tenon/executor"
 	"github.com/tenonrun/tenon/internal/text"
 	"github.com/tenonrun/tenon/provider"
+	"github.com/tenonrun/tenon/store"
 	"github.com/tenonrun/tenon/workflow"
 )
 
@@ -315,4 +316,67 @@ func (s streaming) Execute(ctx context.Context, t executor.Turn, h executor.Host
 		h.Progress(executor.Progress{Kind: "text", Text: piece})
 	}
 	return s.world.Execute(ctx, t, h)
+}
+
+// The budgets of child runs lie within their parent's, together; a raise reaches
+// the children that are under way.
+func TestChildrenShareTheBudget(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.w.model = func(_ context.Context, _ string, g executor.Grant) (executor.Done, error) {
+		return said("ok", 300, int64(min(g.MaxOutput, 100))), nil
+	}
+	child := def2("a", step("a", `,"model":"one {{inputs.n}}"`, "b")+","+step("b", `,"model":"two {{inputs.n}}"`, "done")+","+ends)
+	l := launch(t, def2("each", `"each":{"kind":"map","params":{"over":{"items":[1,2,3,4]},"concurrency":2,"body":"one"},"ends":{"next":"join"}},`+
+		`"join":{"kind":"join","params":{"reduce":"all-ok"},"ends":{"next":"done","fail":"bad"}},`+ends,
+		`"components":{"one":{"entry":"w","nodes":{"w":{"kind":"workflow","params":{"name":"child","inputs":{"n":"$item.value"}},"ends":{"next":null,"failed":null}}}}}`,
+		`"budget":{"maxTokens":1500}`, `"policies":{"concurrency":2}`))
+	l.Blobs = [][]byte{[]byte(child)}
+	l.Started.Children = map[string]workflow.Ref{"child": launch(t, child).Started.Workflow}
+	res := r.start(l)
+	wantStatus(t, res, workflow.StatusExhausted)
+	calls := r.w.calls.Load()
+	if calls == 0 || calls*400 > 1500+2*400 {
+		t.Fatalf("%d calls of 400 tokens under a budget of 1500", calls)
+	}
+	wantStatus(t, r.drive(res.Run), workflow.StatusExhausted)
+	if got := r.w.calls.Load(); got != calls {
+		t.Fatalf("a resume without a raise made %d calls", got-calls)
+	}
+	for _, tokens := range []int64{4000, 10_000, 40_000} {
+		r.send(res.Run, engine.Control{Raise: &workflow.LimitRaised{Tokens: tokens}})
+		if res = r.drive(res.Run); res.Status == workflow.StatusSucceeded {
+			break
+		}
+	}
+	wantStatus(t, res, workflow.StatusSucceeded)
+	if got := r.w.calls.Load(); got != 8 {
+		t.Errorf("%d calls for 4 children of 2", got)
+	}
+	if sum := res.Usage.Input + res.Usage.Output; sum != 8*400 {
+		t.Errorf("the parent shows %d tokens, its children used %d", sum, 8*400)
+	}
+}
+
+// A fork of a child run stands alone.
+func TestForkOfAChild(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	child := def2("ask", `"ask":{"kind":"question","params":{"text":"?"},"ends":{"next":"done"}},`+ends)
+	l := launch(t, def2("sub", `"sub":{"kind":"workflow","params":{"name":"child"},"ends":{"next":"done","failed":"bad"}},`+ends))
+	l.Blobs = [][]byte{[]byte(child)}
+	l.Started.Children = map[string]workflow.Ref{"child": launch(t, child).Started.Workflow}
+	res := r.start(l)
+	id, err := r.engine.Fork(t.Context(), engine.ForkRequest{Run: res.Questions[0].Run, Node: "ask"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fork := r.drive(id)
+	wantStatus(t, fork, workflow.StatusWaiting)
+	heads, err := r.store.Runs(t.Context(), store.Query{Run: id})
+	if err != nil || heads[0].Root != id || heads[0].ChildOf != "" {
+		t.Fatalf("head of the fork %+v: %v", heads, err)
+	}
+	r.answer(fork.Questions[0], "yes")
+	wantStatus(t, r.drive(id), workflow.StatusSucceeded)
 }

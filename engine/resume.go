@@ -180,7 +180,7 @@ func (r *run) takeOver(ctx context.Context) error {
 		}
 	}
 	for v, c := range r.Memory.Children {
-		r.kids[v] = &kid{run: c.Run, visit: v, ref: c.Ref, inputs: c.Inputs, due: true}
+		r.kids[v] = &kid{run: c.Run, visit: v, ref: c.Ref, inputs: c.Inputs, budget: c.Budget, due: true}
 	}
 	return nil
 }

@@ -43,7 +43,8 @@ type run struct {
 	starts   []admission.Verdict // attempts that begin after the append
 	live     map[workflow.VisitID]*attempt
 	kids     map[workflow.VisitID]*kid
-	held     []*reserve // calls that wait for a running one to give something back
+	waiting  []workflow.Command // children that wait for others to give something back
+	held     []*reserve         // calls that wait for a running one to give something back
 	stopping bool
 	told     workflow.Time // when the head was written
 	hashes   bool          // the definition reads the candidate

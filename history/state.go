@@ -140,7 +140,7 @@ func (s *State) strike(e workflow.Event) {
 		case workflow.StartTimer:
 			return e.Type() == workflow.TypeTimerStarted && c.CommandID() == e.ID
 		case workflow.StartChild:
-			return e.Type() == workflow.TypeChildStarted && c.CommandID() == e.ID
+			return (e.Type() == workflow.TypeChildStarted || e.Type() == workflow.TypeLost) && c.CommandID() == e.ID
 		case workflow.Complete:
 			return e.Type() == workflow.TypeEnded
 		}
@@ -221,6 +221,7 @@ func (s *State) noteRun(e workflow.Event) {
 }
 
 func (s *State) noteAdmitted(v workflow.VisitID, p *workflow.Admitted) {
+	s.Memory.Ended = nil // a resume may lead past an end that was not for good
 	if p.AI {
 		s.Memory.AI[v] = true
 	}

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/tenonrun/tenon/internal/canon"
@@ -109,7 +110,8 @@ func (s *Sink) failure(f *workflow.Failure) {
 	}
 }
 
-// Clean prepares a payload in place. It is the payload's only owner.
+// Clean prepares a payload in place. It is the payload's only owner; lists that
+// a Program may still hold are copied.
 func (s *Sink) Clean(p workflow.Payload) {
 	switch p := p.(type) {
 	case *workflow.RunStarted:
@@ -119,6 +121,8 @@ func (s *Sink) Clean(p workflow.Payload) {
 		s.value(&p.Options.Session)
 	case *workflow.Settled:
 		s.settled(p)
+	case *workflow.InvocationReserved:
+		s.text(&p.RouteReason)
 	case *workflow.InvocationSettled:
 		s.value(&p.Memo)
 		s.text(&p.Message)
@@ -134,20 +138,40 @@ func (s *Sink) Clean(p workflow.Payload) {
 	case *workflow.BreakerOpened:
 		s.text(&p.Message)
 	case *workflow.QuestionOpened:
-		s.text(&p.Question.Text)
+		s.question(&p.Question)
 	case *workflow.QuestionAnswered:
 		s.value(&p.Answer.Value)
 		s.text(&p.Answer.Reason)
+	default:
+		s.aboutRun(p)
+	}
+}
+
+// aboutRun cleans the facts about the run and its children.
+func (s *Sink) aboutRun(p workflow.Payload) {
+	switch p := p.(type) {
+	case *workflow.ChildStarted:
+		s.value(&p.Inputs)
 	case *workflow.ChildEnded:
 		s.value(&p.Outputs)
+		p.Reasons = s.texts(p.Reasons)
 	case *workflow.Signal:
 		s.value(&p.Value)
 	case *workflow.Steered:
 		s.text(&p.Text)
+	case *workflow.CancelRequested:
+		s.text(&p.Reason)
 	case *workflow.Forked:
+		s.value(&p.Request)
 		p.Patch.Vars, p.Patch.Outputs, p.Patch.Answers = s.members(p.Patch.Vars), s.members(p.Patch.Outputs), s.members(p.Patch.Answers)
 	case *workflow.Ended:
 		p.Outputs = s.members(p.Outputs)
+		p.Completion = s.completion(p.Completion)
+		p.Failures = slices.Clone(p.Failures)
+		for i := range p.Failures {
+			s.failure(&p.Failures[i])
+		}
+		p.Warnings = s.texts(p.Warnings)
 	}
 }
 
@@ -157,10 +181,38 @@ func (s *Sink) settled(p *workflow.Settled) {
 	s.value(&p.Private)
 	s.text(&p.History)
 	s.failure(p.Error)
+	p.Answers = slices.Clone(p.Answers)
 	for i := range p.Answers {
 		s.value(&p.Answers[i].Value)
 	}
-	for i := range p.Warnings {
-		s.text(&p.Warnings[i])
+	p.Completion = s.completion(p.Completion)
+	p.Warnings = s.texts(p.Warnings)
+}
+
+// question cleans what a person is shown. An answer is checked against the
+// schema and the options as they are then.
+func (s *Sink) question(q *workflow.Question) {
+	s.text(&q.Text)
+	q.Options = s.texts(q.Options)
+	if len(q.Schema) > 0 {
+		q.Schema = s.Redact.RedactJSON(q.Schema)
+		s.Bytes += len(q.Schema)
 	}
+}
+
+func (s *Sink) completion(c *workflow.Completion) *workflow.Completion {
+	if c == nil {
+		return nil
+	}
+	out := *c
+	out.Reasons = s.texts(c.Reasons)
+	return &out
+}
+
+func (s *Sink) texts(all []string) []string {
+	all = slices.Clone(all)
+	for i := range all {
+		s.text(&all[i])
+	}
+	return all
 }

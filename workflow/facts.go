@@ -234,11 +234,13 @@ type TimerStarted struct {
 // TimerFired ends a wait.
 type TimerFired struct{}
 
-// ChildStarted records the run that a visit started.
+// ChildStarted records the run that a visit started, and what of the budget is
+// kept for it. It comes again when that is raised.
 type ChildStarted struct {
 	Run    RunID  `json:"run"`
 	Ref    string `json:"ref"` // name under which RunStarted.Children pins its document
 	Inputs Value  `json:"inputs,omitzero"`
+	Budget Budget `json:"budget,omitzero"` // cap of the child; zero is no cap
 }
 
 // ChildEnded is the end of a child run.
