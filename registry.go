@@ -32,7 +32,11 @@ func registry(runner *process.Runner, redact *text.Redactor, b *backends, more [
 // sweep ends host commands that a dead process left running. Pieces that start
 // none have nothing to sweep.
 func (t *Tenon) sweep(ctx context.Context, run workflow.RunID, kinds []string) error {
-	if !slices.ContainsFunc(kinds, func(k string) bool { return k == "shell" || k == "verify" }) {
+	starts := func(kind string) bool {
+		p, _ := t.pieces.Get(kind)
+		return p.Processes
+	}
+	if !slices.ContainsFunc(kinds, starts) {
 		return nil
 	}
 	_, err := t.runner.Sweep(ctx, string(run))

@@ -380,10 +380,24 @@ func (a *app) accept(ctx context.Context, t *tenon.Tenon, id workflow.RunID, rer
 	}
 	edited(a.std.Err, ed)
 	next, err := t.Continue(ctx, id, wf, rerunWrites, a.who())
-	if err == nil {
-		fmt.Fprintf(a.std.Err, "run %s goes on from run %s\n", next, id)
+	if err != nil {
+		return "", err
 	}
-	return next, err
+	fmt.Fprintf(a.std.Err, "run %s goes on from run %s, which ends here\n", next, id)
+	return next, a.supersede(ctx, t, id, next)
+}
+
+// supersede ends a run whose work another one goes on with: its questions must
+// not be answered twice.
+func (a *app) supersede(ctx context.Context, t *tenon.Tenon, id, next workflow.RunID) error {
+	err := t.Send(ctx, id, engine.Control{By: a.who(), Cancel: &workflow.CancelRequested{Reason: "superseded by run " + string(next)}})
+	if workflow.CodeOf(err) == workflow.CodeRunTerminal {
+		return nil
+	}
+	if err == nil {
+		_, err = t.Resume(ctx, id, a.who())
+	}
+	return err
 }
 
 // edited tells what is replayed and what runs live.

@@ -28,6 +28,12 @@ func (a *app) summary(res history.Result) {
 	for _, u := range res.Uncertain {
 		fmt.Fprintf(w, "  uncertain write at %s (%s): %s\n", u.Node, u.Visit, u.Message)
 	}
+	for _, wt := range res.Waits {
+		fmt.Fprintf(w, "  waits at %s%s\n", wt.Node, waitText(wt))
+	}
+	if res.Paused {
+		fmt.Fprintln(w, "  paused: nothing more is started until it is resumed")
+	}
 	for _, u := range res.Unfinished {
 		fmt.Fprintf(w, "  unfinished %s (%s): %s %s\n", u.Node, u.Visit, u.Code, u.Message)
 	}
@@ -121,7 +127,26 @@ func failedNode(res history.Result) string {
 	return res.Failures[0].Node
 }
 
+func waitText(w workflow.Wait) string {
+	out := ""
+	if w.Signal != "" {
+		out = " for the signal " + w.Signal
+	}
+	if w.Until != 0 {
+		out += " until " + w.Until.Std().Local().Format("2006-01-02 15:04:05")
+	}
+	return out
+}
+
 func waitingHint(tenon string, res history.Result) string {
+	for _, w := range res.Waits {
+		if w.Signal != "" && !res.Paused {
+			return fmt.Sprintf(tenon+"signal %s %s", res.Run, w.Signal)
+		}
+	}
+	if res.Paused {
+		return fmt.Sprintf(tenon+"resume %s", res.Run)
+	}
 	if res.ResumeAfter != 0 {
 		return fmt.Sprintf(tenon+"resume %s   (a timer is due at %s)", res.Run, res.ResumeAfter.Std().Local().Format("2006-01-02 15:04:05"))
 	}

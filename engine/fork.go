@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -76,9 +77,29 @@ func (e *Engine) forkedBefore(ctx context.Context, q ForkRequest, cut int64) (bo
 		return false, err
 	}
 	if heads[0].ForkOf == q.Run && heads[0].Cut == cut {
-		return true, nil
+		same, err := e.samePatch(ctx, q, cut)
+		if same || err != nil {
+			return same, err
+		}
 	}
 	return false, workflow.Errorf(workflow.CodeRunExists, "run %s exists and is another one", q.ID)
+}
+
+// samePatch reports whether a fork that is there was asked for with this patch.
+func (e *Engine) samePatch(ctx context.Context, q ForkRequest, cut int64) (same bool, err error) {
+	sink := history.Sink{Redact: e.cfg.Redact, Values: history.NewLayered(blobs{e.cfg.Store})}
+	want := &workflow.Forked{Patch: q.Patch}
+	sink.Clean(want)
+	err = e.cfg.Store.Events(ctx, q.ID, cut, func(ev workflow.Event) error {
+		if had, ok := ev.Payload.(*workflow.Forked); ok {
+			same = bytes.Equal(rawOf(had.Patch), rawOf(want.Patch))
+		}
+		return errFarEnough
+	})
+	if errors.Is(err, errFarEnough) {
+		err = nil
+	}
+	return same, err
 }
 
 // place finds the cut of a request, and the scope of its visit. When the parent

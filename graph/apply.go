@@ -36,6 +36,8 @@ func (p *program) Apply(e workflow.Event) error {
 		err = p.onVisit(e, func(v *visit) { v.timer = f.Until })
 	case *workflow.TimerFired:
 		err = p.onVisit(e, p.timerFired)
+	case *workflow.Forked:
+		err = p.forked(f)
 	default:
 		p.control(f)
 	}
@@ -59,8 +61,6 @@ func (p *program) control(payload workflow.Payload) {
 		p.resumed()
 	case *workflow.CancelRequested:
 		p.cancel()
-	case *workflow.Forked:
-		p.forked(f)
 	case *workflow.Ended:
 		p.ended = f.Status.Terminal()
 	}

@@ -3,6 +3,7 @@ package graph
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/tenonrun/tenon/workflow"
 )
@@ -216,28 +217,28 @@ func (p *program) cancelDone() {
 
 // forked patches the state at the cut and asks again for what waits outside the
 // run. Attempts that ran at the cut are lost by events of their own.
-func (p *program) forked(f *workflow.Forked) {
-	s := p.scopes[f.Patch.Scope]
+func (p *program) forked(f *workflow.Forked) error {
+	s := p.scopes[strings.TrimPrefix(f.Patch.Scope, ".")]
 	if s == nil {
-		s = p.scopes[""]
+		return workflow.Errorf(workflow.CodeForkNotFound, "scope %q is not open where the run is forked", f.Patch.Scope).
+			WithHint("the root is \".\"; others are the visits above, such as the parts before the last / of visit ids")
 	}
-	if s != nil {
-		maps.Copy(s.vars, f.Patch.Vars)
-		maps.Copy(s.outputs, f.Patch.Outputs)
-		for _, node := range slices.Sorted(maps.Keys(f.Patch.Answers)) {
-			s.answers = append(s.answers, workflow.NamedAnswer{Node: node, Value: f.Patch.Answers[node]})
-		}
-		if len(f.Patch.Vars)+len(f.Patch.Outputs)+len(f.Patch.Answers) > 0 {
-			p.verified = nil
-		}
-		for _, sc := range p.scopes {
-			sc.sessions = nil
-		}
+	maps.Copy(s.vars, f.Patch.Vars)
+	maps.Copy(s.outputs, f.Patch.Outputs)
+	for _, node := range slices.Sorted(maps.Keys(f.Patch.Answers)) {
+		s.answers = append(s.answers, workflow.NamedAnswer{Node: node, Value: f.Patch.Answers[node]})
+	}
+	if len(f.Patch.Vars)+len(f.Patch.Outputs)+len(f.Patch.Answers) > 0 {
+		p.verified = nil
+	}
+	for _, sc := range p.scopes {
+		sc.sessions = nil
 	}
 	p.afresh()
 	if f.Patch.Reopen != "" {
 		p.reopen(f.Patch.Reopen)
 	}
+	return nil
 }
 
 // afresh repeats the wishes that the new run has to make in its own name.

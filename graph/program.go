@@ -313,3 +313,19 @@ func (p *program) Outputs() map[string]workflow.Value {
 
 // Failures implements workflow.Reporter.
 func (p *program) Failures() []workflow.Failure { return slices.Clone(p.failures) }
+
+// Waits implements workflow.Reporter.
+func (p *program) Waits() []workflow.Wait {
+	var out []workflow.Wait
+	for _, v := range p.sortedVisits() {
+		if v.node.kind != workflow.KindWait || v.state != stateWaiting {
+			continue
+		}
+		w, err := params[workflow.WaitParams](v)
+		if err != nil {
+			continue // it fails when it goes on, and says so
+		}
+		out = append(out, workflow.Wait{Visit: v.id, Node: v.path(), Signal: w.Signal, Until: v.timer})
+	}
+	return out
+}

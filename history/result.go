@@ -20,6 +20,8 @@ type Result struct {
 	Questions   []workflow.Question        `json:"questions"`
 	Uncertain   []Unsettled                `json:"uncertain,omitempty"` // writes that wait for recover
 	Unfinished  []Unsettled                `json:"unfinished,omitempty"`
+	Waits       []workflow.Wait            `json:"waits,omitempty"`  // for times and signals
+	Paused      bool                       `json:"paused,omitempty"` // by a person
 	Failures    []workflow.Failure         `json:"failures"`
 	Dead        []Dead                     `json:"dead"` // AI visits that failed
 	Warnings    []string                   `json:"warnings,omitempty"`
@@ -87,6 +89,7 @@ func (res *Result) Adopt(child Result) {
 	res.Questions = append(res.Questions, child.Questions...)
 	res.Uncertain = append(res.Uncertain, child.Uncertain...)
 	res.Unfinished = append(res.Unfinished, child.Unfinished...)
+	res.Waits = append(res.Waits, child.Waits...)
 	if res.ResumeAfter == 0 {
 		res.ResumeAfter = child.ResumeAfter
 	}
@@ -113,7 +116,8 @@ func (s *State) Result(status workflow.Status) (Result, error) {
 		}
 	}
 	if rep, ok := s.Program.(workflow.Reporter); ok && m.Ended == nil {
-		res.Failures = rep.Failures()
+		res.Failures, res.Waits = rep.Failures(), rep.Waits()
+		res.Paused, _ = s.Gate.Halted()
 	}
 	outputs, err := s.outputs()
 	if err != nil {

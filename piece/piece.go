@@ -33,6 +33,9 @@ type Piece struct {
 	// continued: everything before a question is memoised or pure. A nil Run
 	// means that the graph carries the kind out itself, or see Missing.
 	Run func(ctx context.Context, c Context) (workflow.Settled, error)
+	// Processes says that Run starts host processes under the run's marker; they
+	// are ended when their owner died, before the visit is judged.
+	Processes bool
 	// Missing says why the kind can be validated but not run; "" when it can.
 	Missing string
 }

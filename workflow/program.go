@@ -189,4 +189,14 @@ type Reporter interface {
 	Outputs() map[string]Value
 	// Failures are the newest ones, oldest first.
 	Failures() []Failure
+	// Waits are the visits that wait for a time or a signal, by id.
+	Waits() []Wait
+}
+
+// Wait is a visit that waits for a time or a signal.
+type Wait struct {
+	Visit  VisitID `json:"visit"`
+	Node   string  `json:"node"`
+	Signal string  `json:"signal,omitempty"` // its name
+	Until  Time    `json:"until,omitzero"`   // when it goes on, or expires
 }

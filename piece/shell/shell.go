@@ -44,7 +44,7 @@ type Config struct {
 // Pieces returns the kinds of this package.
 func Pieces(c Config) []piece.Piece {
 	return []piece.Piece{{
-		Kind: "shell", Schema: params.Schemas(schemas, "shell"), Describe: describe,
+		Kind: "shell", Schema: params.Schemas(schemas, "shell"), Describe: describe, Processes: true,
 		Run: func(ctx context.Context, pc piece.Context) (workflow.Settled, error) { return run(ctx, pc, c) },
 	}}
 }

@@ -52,7 +52,7 @@ func Pieces(c Config) []piece.Piece {
 	case c.Idle < 0:
 		c.Idle = 0
 	}
-	return []piece.Piece{{Kind: "verify", Schema: params.Schemas(schemas, "verify"), Describe: describe,
+	return []piece.Piece{{Kind: "verify", Schema: params.Schemas(schemas, "verify"), Describe: describe, Processes: true,
 		Run: func(ctx context.Context, pc piece.Context) (workflow.Settled, error) { return run(ctx, pc, c) }}}
 }
 
