@@ -40,6 +40,10 @@ func (p *tape) Failures() []workflow.Failure {
 	return []workflow.Failure{{Code: "c", Message: "m", Node: "n"}}
 }
 
+func (p *tape) Waits() []workflow.Wait {
+	return []workflow.Wait{{Visit: "w", Node: "w", Until: 99_000_000}}
+}
+
 type tapes struct{}
 
 func (tapes) New(workflow.RunID, workflow.RunStarted, workflow.Values) (workflow.Program, error) {
