@@ -1,5 +1,7 @@
 package workflow
 
+import "strings"
+
 // RunID names one execution. It is unique in the project and is made by
 // internal/ident.
 type RunID string
@@ -14,39 +16,27 @@ type VisitID string
 type Digest string
 
 // Path returns the path of node names: "each#1[3]/do#1" is
-// "each/do", "fan#1[left]/x#2" is "fan/left/x".
+// "each/do", "fan#1[left]/x#2" is "fan/left/x". A branch whose name is a number
+// cannot be told from an item of a map.
 func (v VisitID) Path() string {
-	visit := string(v)
-	out := make([]byte, 0, len(visit))
-	skip := false
-	for i := 0; i < len(visit); i++ {
-		switch c := visit[i]; {
-		case c == '#':
-			skip = true
-		case c == '[':
-			skip = visit[i+1] >= '0' && visit[i+1] <= '9'
-			if !skip {
-				out = append(out, '/')
-			}
-		case c == ']':
-			skip = true
-		case c == '/':
-			skip = false
-			out = append(out, '/')
-		case !skip:
-			out = append(out, c)
+	var out strings.Builder
+	for part := range strings.SplitSeq(string(v), "/") {
+		name, rest, _ := strings.Cut(part, "#")
+		if out.Len() > 0 {
+			out.WriteByte('/')
+		}
+		out.WriteString(name)
+		_, branch, _ := strings.Cut(rest, "[")
+		if branch = strings.TrimSuffix(branch, "]"); strings.Trim(branch, "0123456789") != "" {
+			out.WriteString("/" + branch)
 		}
 	}
-	return string(out)
+	return out.String()
 }
 
 // Scope returns the id of the body invocation that the visit is in; "" is the
 // root.
 func (v VisitID) Scope() string {
-	for i := len(v) - 1; i >= 0; i-- {
-		if v[i] == '/' {
-			return string(v[:i])
-		}
-	}
-	return ""
+	i := strings.LastIndexByte(string(v), '/')
+	return string(v[:max(i, 0)])
 }
