@@ -100,6 +100,7 @@ type play struct {
 	phase     map[workflow.VisitID]phase
 	seen      map[workflow.VisitID]bool // visits without a result
 	ended     *workflow.Ended
+	points    int  // snapshots that the laws try
 	stopped   bool // a cancellation was recorded: nothing is admitted
 	check     func(workflow.StartVisit)
 }
@@ -146,7 +147,7 @@ func prepare(f failer, doc string, tune ...func(*play)) *play {
 		f: f, factory: factory(f), values: blobs{}, now: 1_000_000,
 		running: map[workflow.VisitID]workflow.StartVisit{}, attempts: map[workflow.VisitID]int{},
 		timers: map[workflow.VisitID]workflow.Time{}, children: map[workflow.VisitID]workflow.StartChild{},
-		phase:   map[workflow.VisitID]phase{},
+		phase: map[workflow.VisitID]phase{}, points: 30,
 		results: map[string]workflow.Settled{}, seen: map[workflow.VisitID]bool{},
 	}
 	p.start = workflow.RunStarted{
@@ -460,7 +461,7 @@ func (p *play) laws() {
 		rnd := rand.New(rand.NewPCG(seed, 7))
 		p.same(fmt.Sprintf("batches of seed %d", seed), p.commands(p.fresh(), p.events, func(int) bool { return rnd.IntN(3) == 0 }), one)
 	}
-	for n := 1; n < len(p.events); n += 1 + len(p.events)/30 {
+	for n := 1; n < len(p.events); n += 1 + len(p.events)/p.points {
 		a, b := p.fresh(), p.fresh()
 		p.commands(a, p.events[:n], every)
 		raw, err := a.Snapshot()

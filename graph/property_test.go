@@ -271,6 +271,7 @@ func TestAnyRun(t *testing.T) {
 		m := &maker{t: t, components: map[string]string{}, budget: 10}
 		c := &chaos{t: t, refusing: rapid.Bool().Draw(t, "refusing")}
 		c.play = prepare(t, m.definition())
+		c.points = 8
 		c.refuse = func(v workflow.StartVisit) workflow.Code {
 			if !c.over && c.refusing && c.chance("refuse", 8) {
 				return rapid.SampledFrom([]workflow.Code{workflow.CodeBudgetExhausted, workflow.CodeFailFast, workflow.CodeRecursionLimit}).Draw(t, "code")
