@@ -55,7 +55,7 @@ type arena struct {
 	job     string // that runs now, for the names of profiles
 }
 
-// open builds the contenders and Tenon's own command.
+// open makes an arena, with the contenders and Tenon's own command built.
 func open(dir, profile string) (*arena, error) {
 	root, err := os.MkdirTemp(dir, "tenon-bench-")
 	if err != nil {
@@ -67,6 +67,14 @@ func open(dir, profile string) (*arena, error) {
 			return nil, err
 		}
 	}
+	if err := a.build(); err != nil {
+		a.close()
+		return nil, fmt.Errorf("building the contenders (run it in bench/): %w", err)
+	}
+	return a, nil
+}
+
+func (a *arena) build() error {
 	for _, args := range [][]string{
 		{"build", "-o", a.bin + "/", "./contender/..."},
 		{"-C", "..", "build", "-o", a.bin + "/command", "./cmd/tenon"},
@@ -75,10 +83,10 @@ func open(dir, profile string) (*arena, error) {
 		cmd.Stderr = os.Stderr
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as the released binary
 		if err := cmd.Run(); err != nil {
-			return nil, fmt.Errorf("building the contenders (run it in bench/): %w", err)
+			return err
 		}
 	}
-	return a, nil
+	return nil
 }
 
 func (a *arena) close() {
