@@ -58,33 +58,6 @@ func (f *fan) result(out workflow.Value) fanResult {
 	return fanResult{OK: f.ok(), Total: len(f.results), Output: out}
 }
 
-func (p *program) component(v *visit) error {
-	c, err := params[workflow.ComponentParams](v)
-	if err != nil {
-		return err
-	}
-	s := newScope(string(v.id), v.path(), v.node.bodies[""], v.scope, v)
-	for _, name := range s.body.inputs {
-		if val, ok := v.scope.vars[name]; ok {
-			s.vars[name] = val
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.Inputs)) {
-		val, err := p.argument(v.scope, c.Inputs[name])
-		if err != nil {
-			return fmt.Errorf("input %s: %w", name, err)
-		}
-		text, err := json.Marshal(val)
-		if err != nil {
-			return err
-		}
-		s.vars[name] = workflow.Inline(text)
-	}
-	p.scopes[s.id] = s
-	p.advance(s, s.body.entry)
-	return nil
-}
-
 func (p *program) mapped(v *visit) error {
 	m, err := params[workflow.MapParams](v)
 	if err != nil {
@@ -335,20 +308,6 @@ func (p *program) joined(v *visit) error {
 	return workflow.Errorf(workflow.CodeInvalidMapJoin, "join %s has no finished map before it", v.path())
 }
 
-// endScope ends a body.
-func (p *program) endScope(s *scope, c workflow.Completion) {
-	if s.parent == nil {
-		p.complete(s, c)
-		return
-	}
-	delete(p.scopes, s.id)
-	if s.origin.fan != nil {
-		p.branchEnded(s, c)
-		return
-	}
-	p.bodyEnded(s, c)
-}
-
 // branchEnded keeps what a branch gave, and opens the next one.
 func (p *program) branchEnded(s *scope, c workflow.Completion) {
 	f := s.origin.fan
@@ -360,37 +319,6 @@ func (p *program) branchEnded(s *scope, c workflow.Completion) {
 	f.busy--
 	f.done++
 	p.fill(s.origin)
-}
-
-// bodyEnded settles the component that a body belongs to.
-func (p *program) bodyEnded(s *scope, c workflow.Completion) {
-	v := s.origin
-	r := workflow.Settled{Outcome: c.Exit, Completion: &c}
-	if r.Outcome == "" {
-		r.Outcome = "failed"
-		if c.OK {
-			r.Outcome = "next"
-		}
-	}
-	if !c.OK {
-		r.Status = workflow.VisitFailed
-	}
-	if _, ok := v.node.ends[r.Outcome]; !ok {
-		p.fail(v, workflow.Failure{Code: workflow.CodeExitMissing, Message: fmt.Sprintf("component %s ended with %q, which the node does not wire", v.node.name, r.Outcome)})
-		return
-	}
-	outputs, err := p.embed(s.outputs)
-	if err == nil {
-		var completion []byte
-		if completion, err = json.Marshal(c); err == nil {
-			r.Output, err = p.embed(map[string]workflow.Value{"outputs": outputs, "completion": workflow.Inline(completion)})
-		}
-	}
-	if err != nil {
-		p.fail(v, workflow.Failure{Code: workflow.CodeOf(err), Message: err.Error()})
-		return
-	}
-	p.settle(v, r)
 }
 
 // yieldSlot lets the next branch of the nearest fan begin while v waits for the
