@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"database/sql"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -29,6 +31,10 @@ var secrets = map[string]string{
 }
 
 func TestMain(m *testing.M) {
+	// Pages mostly wait for processes of theirs; -parallel still overrides it.
+	if err := flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0)))); err != nil {
+		panic(err) // the flag is always there
+	}
 	testscript.Main(m, map[string]func(){
 		"tenon": func() { os.Exit(cli.Main(os.Args[1:], cli.Standard())) },
 	})
@@ -102,7 +108,7 @@ func setup(e *testscript.Env, base string) error {
 	for k, v := range map[string]string{
 		"HOME": filepath.Join(dir, "home"), "XDG_CONFIG_HOME": filepath.Join(dir, "home", ".config"),
 		"XDG_STATE_HOME": "", "TENON_STATE": p.state, "STATE": p.state, "TENON_USER": "ada",
-		"GORACE": "atexit_sleep_ms=0", "GIT_CONFIG_NOSYSTEM": "1", "CI": "1",
+		"GORACE": "atexit_sleep_ms=0", "GOGC": "400", "GOCACHE": buildCache(), "GIT_CONFIG_NOSYSTEM": "1", "CI": "1",
 	} {
 		e.Setenv(k, v)
 	}
@@ -123,6 +129,18 @@ func setup(e *testscript.Env, base string) error {
 		}
 	})
 	return nil
+}
+
+// buildCache is where the demo's tests find the compiled standard library.
+func buildCache() string {
+	if dir := os.Getenv("GOCACHE"); dir != "" {
+		return dir
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		dir = os.TempDir()
+	}
+	return filepath.Join(dir, "go-build")
 }
 
 // stop ends what the page left running.
@@ -193,9 +211,9 @@ func shownSecret(ts *testscript.TestScript) {
 	}
 }
 
-// pattern compiles an expression that matches over lines.
+// pattern compiles an expression; its dots stay in a line.
 func pattern(ts *testscript.TestScript, s string) *regexp.Regexp {
-	re, err := regexp.Compile("(?s)" + s)
+	re, err := regexp.Compile(s)
 	ts.Check(err)
 	return re
 }
