@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"os"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"modernc.org/sqlite"
@@ -27,24 +29,32 @@ type job struct {
 	done  chan error
 }
 
-// writer is the only goroutine that writes the database.
+// writer writes the database, one transaction at a time. Jobs queue for its
+// goroutine; a caller that finds nothing queued and nobody writing writes its own
+// job, which spares a lone run two changes of goroutine per transaction.
 type writer struct {
-	store *Store
-	gate  *gate
-	conn  *conn // nil after a failure, until the next batch
-	jobs  chan *job
-	done  chan struct{}
+	store  *Store
+	gate   *gate
+	jobs   chan *job
+	queued atomic.Int64  // jobs on their way to the goroutine, and in its batch
+	grown  chan struct{} // the WAL is worth a checkpoint
+	idle   <-chan time.Time
+	done   chan struct{}
 
+	mu      sync.Mutex // held by whoever writes; guards what follows
+	conn    *conn      // nil after a failure, until the next batch
 	tails   map[string]*tail
 	version int64 // data_version for which tails hold
 	pages   int   // pages written to the WAL since the last checkpoint
 	sized   bool  // the WAL has its full size
 	total   int   // pages written by this process
+	wrote   time.Time
+	watched bool // grown was said and not answered
 }
 
 func newWriter(s *Store, g *gate, c *conn) *writer {
 	w := &writer{store: s, gate: g, conn: c, tails: make(map[string]*tail), version: -1,
-		jobs: make(chan *job, maxBatch), done: make(chan struct{})}
+		jobs: make(chan *job, maxBatch), grown: make(chan struct{}, 1), done: make(chan struct{})}
 	if c != nil { // the database was just made or migrated; otherwise the first batch sees to it
 		if err := w.presize(); err != nil {
 			s.log.Warn("giving the write-ahead log its size", "err", err)
@@ -73,10 +83,18 @@ func (s *Store) enqueue(ctx context.Context, j *job) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	w := s.write
+	if w.queued.Load() == 0 && w.mu.TryLock() {
+		defer w.mu.Unlock()
+		w.write([]*job{j})
+		return nil
+	}
+	w.queued.Add(1)
 	select {
-	case s.write.jobs <- j:
+	case w.jobs <- j:
 		return nil
 	case <-ctx.Done():
+		w.queued.Add(-1)
 		return ctx.Err()
 	}
 }
@@ -91,37 +109,57 @@ func (w *writer) loop() {
 		if !ok {
 			return
 		}
-		batch = append(batch[:0], j)
-	fill:
-		for len(batch) < maxBatch {
-			select {
-			case j, ok := <-w.jobs:
-				if !ok {
-					break fill
-				}
-				batch = append(batch, j)
-			default:
-				break fill
-			}
-		}
+		w.mu.Lock()
+		batch = w.fill(append(batch[:0], j))
 		w.write(batch)
+		w.mu.Unlock()
+		w.queued.Add(-int64(len(batch)))
 	}
 }
 
-// next waits for a job, and checkpoints when there is none for a while.
+// fill takes what is queued into a batch.
+func (w *writer) fill(batch []*job) []*job {
+	for len(batch) < maxBatch {
+		select {
+		case j, ok := <-w.jobs:
+			if !ok {
+				return batch
+			}
+			batch = append(batch, j)
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+// next waits for a job, and checkpoints when nothing is written for a while.
 func (w *writer) next() (*job, bool) {
-	if w.pages > idlePages {
-		t := time.NewTimer(idleWait)
-		defer t.Stop()
+	for {
 		select {
 		case j, ok := <-w.jobs:
 			return j, ok
-		case <-t.C:
-			w.checkpoint()
+		case <-w.grown:
+			w.idle = time.After(idleWait)
+		case <-w.idle:
+			w.idle = w.rest()
 		}
 	}
-	j, ok := <-w.jobs
-	return j, ok
+}
+
+// rest checkpoints when nothing was written for a while; otherwise it says when
+// to look again.
+func (w *writer) rest() <-chan time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if left := idleWait - time.Since(w.wrote); left > 0 && w.pages > idlePages {
+		return time.After(left)
+	}
+	w.watched = false
+	if w.pages > idlePages {
+		w.checkpoint()
+	}
+	return nil
 }
 
 // write answers every job of a batch. When the batch fails as a whole, each job
@@ -282,6 +320,11 @@ func (w *writer) count() {
 	}
 	w.pages = (w.pages + n) % 1000 // the automatic checkpoint
 	w.total += n
+	w.wrote = time.Now()
+	if w.pages > idlePages && !w.watched {
+		w.watched = true
+		w.grown <- struct{}{}
+	}
 }
 
 // checkpoint copies the WAL into the database, so that it starts over.
