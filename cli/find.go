@@ -30,7 +30,7 @@ func (a *app) find(ctx context.Context, t *tenon.Tenon, args []string, last bool
 			return "", workflow.Errorf(workflow.CodeRunNotFound, "project %s has no runs yet", t.Project.Name).WithHint("start one with: tenon run NAME")
 		}
 		return heads[0].Run, nil
-	case len(args) == 0:
+	case len(args) == 0 || args[0] == "": // an empty name is a shell variable that is not set
 		return "", usage(fmt.Errorf("name a run, or use --last"))
 	}
 	heads, err := t.Store.Runs(ctx, store.Query{Prefix: args[0], Limit: 20})
@@ -53,16 +53,28 @@ func (a *app) find(ctx context.Context, t *tenon.Tenon, args []string, last bool
 	return "", workflow.Errorf(workflow.CodeRunAmbiguous, "%q is the beginning of several runs: %s", args[0], strings.Join(ids, ", ")).WithHint("type more of the id")
 }
 
-func questionQuery(id string) store.Query { return store.Query{Question: id, Limit: 1} }
+// asking returns the run with an open question, or "".
+func asking(ctx context.Context, t *tenon.Tenon, question string) (workflow.RunID, error) {
+	if question == "" {
+		return "", nil
+	}
+	heads, err := t.Store.Runs(ctx, store.Query{Question: question, Limit: 1})
+	if err != nil || len(heads) == 0 {
+		return "", err
+	}
+	return heads[0].Run, nil
+}
 
 // question finds an open question by its id, or the only open one of a run.
 func (a *app) question(ctx context.Context, t *tenon.Tenon, name string, last bool) (workflow.Question, workflow.RunID, error) {
-	var run workflow.RunID
-	if heads, err := t.Store.Runs(ctx, questionQuery(name)); err != nil {
+	run, err := asking(ctx, t, name)
+	if err != nil {
 		return workflow.Question{}, "", err
-	} else if len(heads) > 0 {
-		run = heads[0].Run
-	} else if run, err = a.find(ctx, t, argsOf(name), last); err != nil {
+	}
+	if run == "" {
+		run, err = a.find(ctx, t, argsOf(name), last)
+	}
+	if err != nil {
 		if !last && workflow.CodeOf(err) == workflow.CodeRunNotFound {
 			err = workflow.Errorf(workflow.CodeQuestionNotFound, "there is no open question and no run %q; a question that has its answer is closed", name).
 				WithHint("list runs with: tenon ls")
