@@ -293,7 +293,7 @@ func (a *app) logsCmd() *cobra.Command {
 			l := newLines(a.std.Out)
 			all := []workflow.WireEvent{}
 			came := node == ""
-			print := func(e workflow.Event) error {
+			each := func(e workflow.Event) error {
 				after = e.Seq
 				past := l.fold(id, e)
 				match := node == "" || e.Node == node || e.ID == node
@@ -311,7 +311,7 @@ func (a *app) logsCmd() *cobra.Command {
 				}
 				return nil
 			}
-			if err := a.follow(cmd.Context(), t, id, &after, follow, print); err != nil {
+			if err := a.follow(cmd.Context(), t, id, &after, follow, each); err != nil {
 				return err
 			}
 			if !came {
@@ -355,9 +355,9 @@ func logLine(run workflow.RunID, e workflow.Event, v past) string {
 }
 
 // follow prints events as they come until the run rests.
-func (a *app) follow(ctx context.Context, t *tenon.Tenon, id workflow.RunID, after *int64, follow bool, print func(workflow.Event) error) error {
+func (a *app) follow(ctx context.Context, t *tenon.Tenon, id workflow.RunID, after *int64, follow bool, each func(workflow.Event) error) error {
 	for {
-		if err := t.Store.Events(ctx, id, *after, print); err != nil {
+		if err := t.Store.Events(ctx, id, *after, each); err != nil {
 			return err
 		}
 		heads, err := t.Store.Runs(ctx, store.Query{Run: id, Limit: 1})

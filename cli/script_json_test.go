@@ -98,7 +98,8 @@ func lookUp(v any, path string) (any, bool) {
 		var step string
 		if path[0] == '[' {
 			step, path, _ = strings.Cut(path[1:], "]")
-			list, ok := v.([]any)
+			list, _ := v.([]any)
+			var ok bool
 			if v, ok = element(list, step); !ok {
 				return nil, false
 			}
