@@ -178,7 +178,7 @@ func (e *Engine) before(ctx context.Context, s *history.State, v workflow.VisitI
 		}
 		at := &history.State{ID: s.ID, Values: s.Values}
 		if err := at.Restore(snap.State, snap.Seq, e.cfg.Programs); err != nil {
-			return nil // what was found so far is good
+			return nil //nolint:nilerr // a snapshot that does not fit is passed over; what was found so far is good
 		}
 		finder, ok := at.Program.(workflow.Pathfinder)
 		if !ok || finder.Been(v) {

@@ -14,7 +14,7 @@ func TestSnapshotOfWideMap(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.reopen(func(c *engine.Config) { c.Snapshot = 100 })
-	items, err := json.Marshal(make([]int, 600))
+	items, err := json.Marshal(make([]int, 300))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,12 +24,12 @@ func TestSnapshotOfWideMap(t *testing.T) {
 		`"components":{"one":{"entry":"w","nodes":{"w":{"kind":"step","params":{"name":"w"},"ends":{"next":null,"failed":null}}}}}`,
 		`"maxTransitions":5000`))
 	wantStatus(t, res, workflow.StatusWaiting)
-	if got := r.w.count("w"); got != 600 {
-		t.Errorf("%d branches ran, want 600", got)
+	if got := r.w.count("w"); got != 300 {
+		t.Errorf("%d branches ran, want 300", got)
 	}
 	r.answer(res.Questions[0], "yes")
 	wantStatus(t, r.drive(res.Run), workflow.StatusSucceeded)
-	if got := r.w.count("w"); got != 600 {
-		t.Errorf("%d branches ran after the resume, want 600", got)
+	if got := r.w.count("w"); got != 300 {
+		t.Errorf("%d branches ran after the resume, want 300", got)
 	}
 }
