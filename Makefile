@@ -34,6 +34,7 @@ lint: ## the rules of .golangci.yml, each with its reason
 .PHONY: test
 test: ## all tests, with the race detector and in random order, crash tests included
 	go test -race -shuffle=on -timeout 14m ./...
+	go test ./crash # whole: under the race detector it takes samples
 
 .PHONY: short
 short: ## a quick look: no race detector, samples of the crash tests

@@ -2,6 +2,7 @@ package live
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -66,7 +67,7 @@ func (l Look) cut(lines []string, foot, height int) []string {
 	}
 	top := height - foot - 1
 	more := fmt.Sprintf("%d more lines", len(lines)-foot-top)
-	out := append(lines[:top:top], l.lines(row{mark: markMore, cells: []cell{{text: more, style: faint}}})...)
+	out := append(slices.Clone(lines[:top]), l.lines(row{mark: markMore, cells: []cell{{text: more, style: faint}}})...)
 	return append(out, lines[len(lines)-foot:]...)
 }
 
