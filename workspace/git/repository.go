@@ -31,7 +31,70 @@ func Root(ctx context.Context, path string) (string, error) {
 // work trees of a repository share. The error wraps ErrNoRepository when there is
 // none.
 func Common(ctx context.Context, path string) (string, error) {
+	if found, ok, err := readCommon(path); ok || err != nil {
+		return found, err
+	}
 	return directory(ctx, path, "--git-common-dir")
+}
+
+// readCommon finds the common directory by reading, which is quicker than to
+// start git. ok is false where git has to be asked: in bare repositories, and
+// when what it finds is not as usual.
+func readCommon(path string) (found string, ok bool, err error) {
+	dir, err := filepath.Abs(path)
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return "", false, fmt.Errorf("looking for a repository: %w", err)
+	}
+	bare := false
+	for at := dir; ; at = filepath.Dir(at) {
+		if hasGit(at) {
+			found, ok = commonOf(filepath.Join(at, ".git"))
+			return found, ok, nil
+		}
+		bare = bare || exists(filepath.Join(at, "HEAD")) && exists(filepath.Join(at, "objects"))
+		if at != filepath.Dir(at) {
+			continue
+		}
+		if bare {
+			return "", false, nil
+		}
+		return "", false, fmt.Errorf("%s: %w", path, ErrNoRepository)
+	}
+}
+
+// commonOf follows ".git", which is a directory or a file that names one, and
+// the "commondir" of work trees.
+func commonOf(dir string) (common string, ok bool) {
+	if raw, err := os.ReadFile(dir); err == nil {
+		to, named := strings.CutPrefix(strings.TrimSpace(string(raw)), "gitdir:")
+		if !named {
+			return "", false
+		}
+		dir = within(filepath.Dir(dir), strings.TrimSpace(to))
+	}
+	if raw, err := os.ReadFile(filepath.Join(dir, "commondir")); err == nil {
+		dir = within(dir, strings.TrimSpace(string(raw)))
+	}
+	canonical, err := filepath.EvalSymlinks(dir)
+	if err != nil || !exists(filepath.Join(canonical, "HEAD")) {
+		return "", false
+	}
+	return canonical, true
+}
+
+func within(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 func directory(ctx context.Context, path, which string) (string, error) {
@@ -76,10 +139,7 @@ func marked(path string) (bool, error) {
 	}
 }
 
-func hasGit(dir string) bool {
-	_, err := os.Lstat(filepath.Join(dir, ".git"))
-	return err == nil
-}
+func hasGit(dir string) bool { return exists(filepath.Join(dir, ".git")) }
 
 // listed reports whether git knows what lies in dir: it is in a work tree that
 // does not ignore it as a whole.
