@@ -349,6 +349,9 @@ func (r *run) lostTo(a *attempt, cause error) *workflow.Lost {
 	}
 }
 
+// told is an error's text without the node, which every record names itself.
+func told(a *attempt, err error) string { return strings.TrimPrefix(err.Error(), a.cmd.Node+": ") }
+
 // failed settles, repeats, or parks an attempt that gave an error.
 func (r *run) failed(a *attempt, about ref, err error) error {
 	code := workflow.CodeOf(err)
@@ -357,9 +360,9 @@ func (r *run) failed(a *attempt, about ref, err error) error {
 		return r.record(about, l)
 	}
 	if after, ok := r.Gate.Retry(a.cmd.Visit, code, r.e.now()); ok {
-		return r.record(about, &workflow.Retrying{Code: code, Message: err.Error(), After: after})
+		return r.record(about, &workflow.Retrying{Code: code, Message: told(a, err), After: after})
 	}
-	res := workflow.Settled{Status: workflow.VisitFailed, Error: &workflow.Failure{Code: code, Message: err.Error(), Node: a.cmd.Node}}
+	res := workflow.Settled{Status: workflow.VisitFailed, Error: &workflow.Failure{Code: code, Message: told(a, err), Node: a.cmd.Node}}
 	if slices.Contains(r.e.outcomes(r.Start, a.cmd), "failed") {
 		res.Outcome = "failed"
 	}
