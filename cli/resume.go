@@ -32,7 +32,7 @@ func parseRaise(s string) (workflow.LimitRaised, error) {
 }
 
 func raiseOne(out *workflow.LimitRaised, key, value string) error {
-	positive := false
+	var positive bool
 	var err error
 	switch key {
 	case "tokens":
