@@ -380,3 +380,59 @@ func TestForkOfAChild(t *testing.T) {
 	r.answer(fork.Questions[0], "yes")
 	wantStatus(t, r.drive(id), workflow.StatusSucceeded)
 }
+
+// One id is one fork: the same request again gives it, another one is refused;
+// a patch of a scope that is not open is refused too, and leaves no run.
+func TestForkIsWhatWasAskedFor(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	res := r.run(def2("a", step("a", "", "b")+","+step("b", `,"output":"{{vars.v}}"`, "done")+","+ends))
+	fork := func(id workflow.RunID, value, scope string) error {
+		got, err := r.engine.Fork(t.Context(), engine.ForkRequest{
+			Run: res.Run, ID: id, Node: "b",
+			Patch: workflow.Patch{Scope: scope, Vars: map[string]workflow.Value{"v": workflow.Text(value)}},
+		})
+		if err == nil && got != id {
+			t.Errorf("the fork is %s, want %s", got, id)
+		}
+		return err
+	}
+	for range 2 {
+		if err := fork("rfork", "one", "."); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantCode(t, fork("rfork", "two", "."), workflow.CodeRunExists)
+	wantCode(t, fork("rother", "one", "nope#1"), workflow.CodeForkNotFound)
+	if _, err := r.engine.Inspect(t.Context(), "rother"); workflow.CodeOf(err) != workflow.CodeRunNotFound {
+		t.Errorf("a refused fork left a run: %v", err)
+	}
+	forked := r.drive("rfork")
+	wantStatus(t, forked, workflow.StatusSucceeded)
+	if got := string(forked.Outputs["b"]); got != `"one"` {
+		t.Errorf("the fork's variable came as %s", got)
+	}
+}
+
+// A cancellation reaches the children, also those that have hardly begun.
+func TestCancelReachesChildren(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	child := def2("h", step("h", `,"hang":true`, "k")+","+step("k", `,"model":"K"`, "done")+","+ends)
+	l := launch(t, def2("sub", `"sub":{"kind":"workflow","params":{"name":"child"},"ends":{"next":"done","failed":"bad"}},`+ends))
+	l.ID = "rtest"
+	l.Blobs = [][]byte{[]byte(child)}
+	l.Started.Children = map[string]workflow.Ref{"child": launch(t, child).Started.Workflow}
+	go func() {
+		<-r.w.begun
+		r.send("rtest", engine.Control{Cancel: &workflow.CancelRequested{}})
+	}()
+	wantStatus(t, r.start(l), workflow.StatusCancelled)
+	heads, err := r.store.Runs(t.Context(), store.Query{ChildOf: "rtest"})
+	if err != nil || len(heads) != 1 || heads[0].Status != workflow.StatusCancelled {
+		t.Errorf("children %+v: %v", heads, err)
+	}
+	if r.w.calls.Load() != 0 {
+		t.Error("a cancelled child made a model call")
+	}
+}
