@@ -141,6 +141,7 @@ exhausted, 5 provider unavailable, 6 denied, 7 unproven, 8 cancelled,
 		}
 	}
 	root.SetHelpCommand(a.helpCmd())
+	refuseOtherShells(root)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usageError{err, c.CommandPath()} })
 	return root
 }
@@ -168,6 +169,19 @@ func (a *app) helpCmd() *cobra.Command {
 			}
 			return about.Help()
 		},
+	}
+}
+
+// refuseOtherShells makes completion without a shell, or for one that is not
+// known, an error.
+func refuseOtherShells(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	c, _, err := root.Find([]string{"completion"})
+	if err != nil || c == root {
+		return
+	}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return usageError{errors.New("name a shell: bash, zsh, fish or powershell"), c.CommandPath()}
 	}
 }
 

@@ -34,7 +34,7 @@ and the parent never changes. Files are not rolled back.`,
 	f.StringVar(&q.Node, "from", "", "node, visit or question to fork before")
 	f.BoolVar(&q.Failed, "retry-failed", false, "fork at the end of the last map or parallel and run only its failed branches again")
 	f.IntVar(&q.Number, "visit", 0, "which visit of the node, from 1; 0 is the last")
-	f.StringVar(&q.Patch.Scope, "scope", "", "scope to patch, as in visit ids; default the forked one's")
+	f.StringVar(&q.Patch.Scope, "scope", "", "scope to patch, as in visit ids, or . for the root; default the forked one's")
 	f.StringArrayVar(&vars, "var", nil, "set a variable: NAME=JSON or text, repeatable")
 	f.StringArrayVar(&answers, "answer", nil, "give an answer: NODE=JSON or text, repeatable")
 	f.StringVar(&patch, "patch", "", "file with {vars, outputs, answers}")
