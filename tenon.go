@@ -91,7 +91,7 @@ func Open(ctx context.Context, cfg Config) (*Tenon, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Tenon{Project: p, cfg: cfg, redact: text.NewRedactor(os.Environ()), runner: process.New(process.Config{})}
+	t := &Tenon{Project: p, cfg: cfg, redact: text.NewRedactor(os.Environ()), runner: process.New(process.Config{Home: p.Home})}
 	if t.backends, err = newBackends(p, cfg); err != nil {
 		return nil, err
 	}

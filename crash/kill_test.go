@@ -5,6 +5,7 @@ package crash_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 )
@@ -12,12 +13,12 @@ import (
 // each runs scenes side by side and returns when all have ended.
 func each(t *testing.T, names []string, do func(s *scene, i int)) *tally {
 	t.Helper()
-	sum := new(tally)
+	sum, test := new(tally), strings.TrimPrefix(t.Name(), "Test")
 	t.Run("scenes", func(t *testing.T) {
 		for i, name := range names {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				do(newScene(t, "r-"+name, sum), i)
+				do(newScene(t, "r-"+test+"-"+name, sum), i)
 			})
 		}
 	})

@@ -9,6 +9,9 @@ import (
 const (
 	// EnvRun carries Command.Marker when it is not empty.
 	EnvRun = "TENON_RUN"
+	// EnvHome carries the state directory in which that run is recorded: ids of
+	// runs are unique only there.
+	EnvHome = "TENON_HOME"
 	// EnvCommand carries the ids of the enclosing commands, outermost first,
 	// joined by "/"; the last one is unique to this command.
 	EnvCommand = "TENON_COMMAND"
@@ -60,8 +63,8 @@ type Command struct {
 	// OutputCap is the number of bytes kept per stream, the omission marker
 	// included. 0 means DefaultOutputCap; less than MinOutputCap is raised.
 	OutputCap int
-	// Marker is the id of the run. It is put into EnvRun, where the processes
-	// of a run are found after a crash.
+	// Marker is the id of the run. It is put into EnvRun, and the home of the
+	// Runner into EnvHome, where the processes of a run are found after a crash.
 	Marker string
 	// KillRest ends whatever the command left running when it exits by itself.
 	// Without it a background process outlives the command.
@@ -100,7 +103,7 @@ type Exit struct {
 	Dir string
 	// EnvKeys lists the names of the environment that the command saw, sorted;
 	// EnvDigest is "sha256:" and the hex digest of the names and values. Both
-	// leave out EnvRun and EnvCommand, which differ from run to run.
+	// leave out EnvRun, EnvHome and EnvCommand, which differ from run to run.
 	EnvKeys   []string
 	EnvDigest string
 }

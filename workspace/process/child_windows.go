@@ -31,6 +31,6 @@ func readNow(*os.File, []byte) (n int, end bool) { return 0, false }
 
 type proc struct{}
 
-func carriers(string) (found []proc, ok bool) { return nil, false }
+func carriers(string, string) (found []proc, ok bool) { return nil, false }
 
 func (proc) signal(syscall.Signal) {}

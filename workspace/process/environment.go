@@ -51,7 +51,7 @@ var transport = map[string]bool{
 }
 
 // environment returns the variables of a command, sorted by name.
-func environment(inherited []string, c workspace.Command, id string) []string {
+func environment(inherited []string, c workspace.Command, home, id string) []string {
 	vars := map[string]string{}
 	for _, entry := range inherited {
 		// The name may start with "=" on Windows.
@@ -69,7 +69,7 @@ func environment(inherited []string, c workspace.Command, id string) []string {
 	}
 	vars[workspace.EnvCommand] = id
 	if c.Marker != "" {
-		vars[workspace.EnvRun] = c.Marker
+		vars[workspace.EnvRun], vars[workspace.EnvHome] = c.Marker, home
 	}
 	env := make([]string, 0, len(vars))
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
@@ -83,7 +83,7 @@ func describe(env []string) (keys []string, digest string) {
 	h := sha256.New()
 	for _, entry := range env {
 		name, _, _ := strings.Cut(entry, "=")
-		if name == workspace.EnvRun || name == workspace.EnvCommand {
+		if name == workspace.EnvRun || name == workspace.EnvHome || name == workspace.EnvCommand {
 			continue
 		}
 		keys = append(keys, name)

@@ -23,7 +23,7 @@ type proc struct {
 // parent died. ok is false when /proc cannot be read.
 func (c *child) survivors() (found []proc, ok bool) {
 	found, ok = scan(func(p proc) bool {
-		return p.group == c.process.Pid || c.seen[p.pid] == p.start || carries(p.pid, workspace.EnvCommand, c.id)
+		return p.group == c.process.Pid || c.seen[p.pid] == p.start || slices.Contains(strings.Split(lookup(environOf(p.pid), workspace.EnvCommand), "/"), c.id)
 	})
 	for _, p := range found {
 		c.seen[p.pid] = p.start
@@ -31,10 +31,13 @@ func (c *child) survivors() (found []proc, ok bool) {
 	return found, ok
 }
 
-// carriers lists the live processes whose environment names the run, and their
-// descendants, without this process and those above it.
-func carriers(run string) (found []proc, ok bool) {
-	found, ok = scan(func(p proc) bool { return carries(p.pid, workspace.EnvRun, run) })
+// carriers lists the live processes whose environment names the run and its home,
+// and their descendants, without this process and those above it.
+func carriers(home, run string) (found []proc, ok bool) {
+	found, ok = scan(func(p proc) bool {
+		env := environOf(p.pid)
+		return slices.Contains(env, workspace.EnvRun+"="+run) && slices.Contains(env, workspace.EnvHome+"="+home)
+	})
 	for pid := os.Getpid(); pid > 0; {
 		found = slices.DeleteFunc(found, func(p proc) bool { return p.pid == pid })
 		self, alive := readProc(pid)
@@ -103,19 +106,14 @@ func readProc(pid int) (p proc, alive bool) {
 	return p, true
 }
 
-// carries reports whether the environment of pid has id among the "/"-joined ids
-// of the variable.
-func carries(pid int, variable, id string) bool {
+// environOf returns the environment that pid was started with, nothing when it
+// cannot be read.
+func environOf(pid int) []string {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	if err != nil || !bytes.Contains(data, []byte(id)) {
-		return false
+	if err != nil {
+		return nil
 	}
-	for entry := range bytes.SplitSeq(data, []byte{0}) {
-		if value, ok := bytes.CutPrefix(entry, []byte(variable+"=")); ok {
-			return slices.Contains(strings.Split(string(value), "/"), id)
-		}
-	}
-	return false
+	return strings.Split(string(data), "\x00")
 }
 
 // signal reaches the process that was seen, or nobody.

@@ -9,6 +9,6 @@ type proc struct{ group int }
 
 func (c *child) survivors() (found []proc, ok bool) { return nil, false }
 
-func carriers(string) (found []proc, ok bool) { return nil, false }
+func carriers(string, string) (found []proc, ok bool) { return nil, false }
 
 func (proc) signal(syscall.Signal) {}

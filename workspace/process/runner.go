@@ -25,6 +25,9 @@ const giveUp = 5 * time.Second
 
 // Config sets up a Runner. The zero value is ready for use.
 type Config struct {
+	// Home is the state directory of the runs whose commands are started here,
+	// without a "\x00". Sweep ends only what another Runner with this Home left.
+	Home string
 	// Clock gives Exit.Start and Exit.End; nil means time.Now.
 	Clock func() time.Time
 	// NewID gives the id of a command, unique on this machine and free of "/";
@@ -41,6 +44,7 @@ type Config struct {
 
 // Runner implements workspace.Runner. It is safe for concurrent use.
 type Runner struct {
+	home    string
 	clock   func() time.Time
 	newID   func() string
 	environ func() []string
@@ -52,7 +56,7 @@ var _ workspace.Runner = (*Runner)(nil)
 
 // New returns a Runner.
 func New(c Config) *Runner {
-	r := &Runner{clock: c.Clock, newID: c.NewID, environ: c.Environ, grace: c.Grace, drain: c.Drain}
+	r := &Runner{home: c.Home, clock: c.Clock, newID: c.NewID, environ: c.Environ, grace: c.Grace, drain: c.Drain}
 	if r.clock == nil {
 		r.clock = time.Now
 	}
@@ -84,7 +88,7 @@ func (r *Runner) Run(ctx context.Context, c workspace.Command) (workspace.Exit, 
 	}
 	id := r.newID()
 	exit := workspace.Exit{Code: -1, Dir: c.Dir}
-	env := environment(r.environ(), c, id)
+	env := environment(r.environ(), c, r.home, id)
 	exit.EnvKeys, exit.EnvDigest = describe(env)
 	cmd, err := r.prepare(c, env, &exit)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tenonrun/tenon/workspace"
+	"github.com/tenonrun/tenon/workspace/process"
 )
 
 // running reports whether pid is a process that is not a zombie.
@@ -93,6 +94,10 @@ func TestHeldPipe(t *testing.T) {
 	}
 	if found, err := runner().Sweep(t.Context(), "another-run"); found != 0 || err != nil {
 		t.Errorf("sweep of another run: %d, %v", found, err)
+	}
+	elsewhere := process.New(process.Config{Home: "/elsewhere"})
+	if found, err := elsewhere.Sweep(t.Context(), marker); found != 0 || err != nil || !running(pid) {
+		t.Errorf("sweep of a run with this id in another home: %d, %v; still running %v", found, err, running(pid))
 	}
 	found, err := runner().Sweep(t.Context(), marker)
 	if err != nil || found == 0 || running(pid) {
