@@ -11,12 +11,14 @@
 package gemini
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-
-	"google.golang.org/genai"
+	"net/http"
+	"net/url"
+	"strings"
 
 	"github.com/tenonrun/tenon/provider"
 	"github.com/tenonrun/tenon/provider/wire"
@@ -31,7 +33,8 @@ const BaseURL = "https://generativelanguage.googleapis.com"
 // Provider is one endpoint.
 type Provider struct {
 	cfg    provider.Config
-	client *genai.Client
+	base   *url.URL
+	client *http.Client
 }
 
 // New makes the provider. The base URL is the part before /v1beta.
@@ -42,21 +45,11 @@ func New(cfg provider.Config) (*Provider, error) {
 	if cfg.BaseURL == "" {
 		cfg.BaseURL = BaseURL
 	}
-	key := cfg.Key
-	if key == "" {
-		key = "none" // without one the SDK would take a key from the environment
+	base, err := url.Parse(cfg.BaseURL)
+	if err != nil { // its text repeats the URL, which may hold a password
+		return nil, fmt.Errorf("making provider %s: its base URL is not a URL; write it like %s", cfg.Name, BaseURL)
 	}
-	client, err := genai.NewClient(context.Background(), &genai.ClientConfig{
-		APIKey:      key,
-		Backend:     genai.BackendGeminiAPI,
-		HTTPClient:  wire.Client(cfg.HTTPClient),
-		HTTPOptions: genai.HTTPOptions{BaseURL: cfg.BaseURL},
-	})
-	if err != nil {
-		// The SDK's message prints its configuration, which holds the key.
-		return nil, fmt.Errorf("making provider %s: the settings do not make a Gemini client; check its base URL", cfg.Name)
-	}
-	return &Provider{cfg: cfg, client: client}, nil
+	return &Provider{cfg: cfg, base: base, client: wire.Client(cfg.HTTPClient)}, nil
 }
 
 // Name returns the configured name.
@@ -75,18 +68,7 @@ func (p *Provider) Stream(ctx context.Context, req provider.Request, emit func(p
 	x := wire.Begin(ctx)
 	defer x.Close()
 	a := provider.Assemble(p.cfg, req, emit)
-	config, err := p.config(req)
-	if err == nil && req.Model == "" {
-		err = errors.New("the request names no model")
-	}
-	if err == nil {
-		for _, sendErr := range p.client.Models.GenerateContentStream(x.Context(), req.Model, contents(req.Messages), config) {
-			err = sendErr
-		}
-		if x.Err() != nil {
-			err = x.Err()
-		}
-	}
+	err := p.send(x, req)
 	if err == nil {
 		err = read(x, a)
 	}
@@ -97,35 +79,70 @@ func (p *Provider) Stream(ctx context.Context, req provider.Request, emit func(p
 	return a.Done(), nil
 }
 
-// chunk is one event, read here rather than by the SDK to keep the digits of
-// numbers in arguments.
+// send carries the request to where the exchange can read its answer.
+func (p *Provider) send(x *wire.Exchange, req provider.Request) error {
+	target, err := p.target(req.Model)
+	if err != nil {
+		return err
+	}
+	body, err := p.body(req)
+	if err != nil {
+		return err
+	}
+	call, err := http.NewRequestWithContext(x.Context(), http.MethodPost, target, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	call.Header.Set("Content-Type", "application/json")
+	call.Header.Set("User-Agent", "tenon")
+	if p.cfg.Key != "" {
+		call.Header.Set("X-Goog-Api-Key", p.cfg.Key)
+	}
+	resp, err := p.client.Do(call)
+	if err == nil {
+		_ = resp.Body.Close() // it is empty: the exchange has the answer
+	}
+	if x.Err() != nil {
+		return x.Err()
+	}
+	return err
+}
+
+// target is the URL that a turn of the model is sent to. A name with a
+// collection ("tunedModels/a") is taken as it is.
+func (p *Provider) target(model string) (string, error) {
+	name := strings.Split(model, "/")
+	for i, s := range name {
+		if s == "" || s == "." || s == ".." {
+			return "", errors.New("the request names no model that a URL can hold")
+		}
+		name[i] = url.PathEscape(s)
+	}
+	if name[0] != "models" && name[0] != "tunedModels" {
+		name = append([]string{"models"}, name...)
+	}
+	u := p.base.JoinPath("v1beta", strings.Join(name, "/")+":streamGenerateContent")
+	q := u.Query()
+	q.Set("alt", "sse")
+	u.RawQuery = q.Encode()
+	return u.String(), nil
+}
+
+// chunk is one event.
 type chunk struct {
 	ResponseID   string `json:"responseId"`
 	ModelVersion string `json:"modelVersion"`
 	Candidates   []struct {
-		Index   int `json:"index"`
-		Content struct {
-			Parts []part `json:"parts"`
-		} `json:"content"`
-		FinishReason  string `json:"finishReason"`
-		FinishMessage string `json:"finishMessage"`
+		Index         int     `json:"index"`
+		Content       content `json:"content"`
+		FinishReason  string  `json:"finishReason"`
+		FinishMessage string  `json:"finishMessage"`
 	} `json:"candidates"`
 	PromptFeedback struct {
 		BlockReason        string `json:"blockReason"`
 		BlockReasonMessage string `json:"blockReasonMessage"`
 	} `json:"promptFeedback"`
 	Usage *usage `json:"usageMetadata"`
-}
-
-type part struct {
-	Text         string `json:"text"`
-	Thought      bool   `json:"thought"`
-	Signature    string `json:"thoughtSignature"`
-	FunctionCall *struct {
-		ID   string          `json:"id"`
-		Name string          `json:"name"`
-		Args json.RawMessage `json:"args"`
-	} `json:"functionCall"`
 }
 
 type usage struct {
@@ -218,7 +235,10 @@ func (r *reader) chunk(c chunk) error {
 // signature stays with the very part it came on.
 func (r *reader) part(p part) {
 	r.parts++
-	key := ""
+	key, text := "", ""
+	if p.Text != nil {
+		text = *p.Text
+	}
 	if p.Signature != "" || p.FunctionCall != nil {
 		key = fmt.Sprint(r.parts)
 	}
@@ -233,9 +253,9 @@ func (r *reader) part(p part) {
 		}
 	case p.Thought:
 		kind = provider.PartReasoning
-		r.a.Reasoning(key, p.Text)
+		r.a.Reasoning(key, text)
 	default:
-		r.a.Text(key, p.Text)
+		r.a.Text(key, text)
 	}
 	if p.Signature != "" {
 		state, _ := json.Marshal(p.Signature) // a string always encodes
@@ -244,16 +264,15 @@ func (r *reader) part(p part) {
 }
 
 func (r *reader) stop() provider.StopReason {
-	switch genai.FinishReason(r.finish) {
-	case genai.FinishReasonStop:
+	switch r.finish {
+	case "STOP":
 		if r.calls > 0 {
 			return provider.StopToolUse
 		}
 		return provider.StopEnd
-	case genai.FinishReasonMaxTokens:
+	case "MAX_TOKENS":
 		return provider.StopMaxTokens
-	case genai.FinishReasonSafety, genai.FinishReasonRecitation, genai.FinishReasonBlocklist,
-		genai.FinishReasonProhibitedContent, genai.FinishReasonSPII, genai.FinishReasonLanguage:
+	case "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE":
 		return provider.StopRefusal
 	}
 	return provider.StopOther

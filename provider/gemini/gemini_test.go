@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tenonrun/tenon/provider"
 	"github.com/tenonrun/tenon/provider/gemini"
@@ -54,7 +55,7 @@ func TestEnvironmentIsNotRead(t *testing.T) {
 	if _, err := p.Stream(t.Context(), ask("m"), nil); err == nil {
 		t.Error("the transport answered")
 	}
-	if key != "none at generativelanguage.googleapis.com" {
+	if key != " at generativelanguage.googleapis.com" {
 		t.Errorf("sent %s", key)
 	}
 }
@@ -106,6 +107,143 @@ func TestSignatures(t *testing.T) {
 	for _, want := range []string{`"thoughtSignature":"QQ=="`, `"thoughtSignature":"Qg=="`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("%s is not in %s", want, body)
+		}
+	}
+}
+
+// A request is what the vendor's own client sends, but for the order of
+// members and the digits of numbers, which are those of the caller.
+func TestBody(t *testing.T) {
+	t.Parallel()
+	srv, p := start(t)
+	req := ask("gemini-3-pro")
+	req.System, req.Effort, req.MaxOutputTokens, req.Stop = "be <b> & brief", "low", 77, []string{"END"}
+	req.Schema = json.RawMessage(`{"type":"object","properties":{"z":{"type":"string"},"a":{"maximum":9007199254740993}}}`)
+	req.Tools = []provider.ToolSpec{
+		{Name: "look", Description: "looks", Schema: json.RawMessage(`{"properties":{"z":{},"a":{"maximum":9007199254740993}},"type":"object"}`)},
+		{Name: "rest"},
+	}
+	req.ToolChoice = "look"
+	req.Messages = append(req.Messages, provider.Message{Role: provider.RoleAssistant, Parts: []provider.Part{
+		{Kind: provider.PartReasoning, Text: "hm", State: json.RawMessage(`"QQ=="`), Wire: gemini.Wire},
+		{Kind: provider.PartReasoning, Text: "of another vendor", State: json.RawMessage(`"QQ=="`), Wire: "chat"},
+		{Kind: provider.PartText},
+		{Kind: provider.PartText, State: json.RawMessage(`"not-base64!"`), Wire: gemini.Wire},
+		{Kind: provider.PartToolUse, ID: "1", Name: "look", Input: json.RawMessage(`{"z":1,"a":9007199254740993,"m":"<"}`)},
+		{Kind: provider.PartToolUse, ID: "2", Name: "look", RawInput: "x", Invalid: true},
+		{Kind: provider.PartToolUse, ID: "3", Name: "look", Input: json.RawMessage(`{"half`)},
+	}}, provider.Message{Role: provider.RoleTool, Parts: []provider.Part{
+		{Kind: provider.PartToolResult, ID: "1", Name: "look", Text: "found"},
+		{Kind: provider.PartToolResult, ID: "2", Name: "look", Text: "lost", IsError: true},
+	}}, provider.Message{Role: provider.RoleUser})
+	if _, err := p.Stream(t.Context(), req, nil); err != nil {
+		t.Fatal(err)
+	}
+	want := strings.ReplaceAll(`{"contents":[{"role":"user","parts":[{"text":"a"}]},
+{"role":"model","parts":[{"text":"hm","thought":true,"thoughtSignature":"QQ=="},{"text":"","thoughtSignature":"not-base64!"},
+{"functionCall":{"id":"1","name":"look","args":{"z":1,"a":9007199254740993,"m":"<"}}},
+{"functionCall":{"id":"2","name":"look","args":{"invalid_json":"x"}}},
+{"functionCall":{"id":"3","name":"look","args":{}}}]},
+{"role":"user","parts":[{"functionResponse":{"id":"1","name":"look","response":{"output":"found"}}},
+{"functionResponse":{"id":"2","name":"look","response":{"error":"lost"}}}]}],
+"systemInstruction":{"parts":[{"text":"be <b> & brief"}]},
+"generationConfig":{"maxOutputTokens":77,"stopSequences":["END"],"responseMimeType":"application/json",
+"responseJsonSchema":{"type":"object","properties":{"z":{"type":"string"},"a":{"maximum":9007199254740993}}},
+"thinkingConfig":{"includeThoughts":true,"thinkingLevel":"LOW"}},
+"tools":[{"functionDeclarations":[{"name":"look","description":"looks","parametersJsonSchema":{"properties":{"z":{},"a":{"maximum":9007199254740993}},"type":"object"}},
+{"name":"rest"}]}],"toolConfig":{"functionCallingConfig":{"mode":"ANY","allowedFunctionNames":["look"]}}}`, "\n", "")
+	if got := strings.TrimSpace(string(srv.Requests()[0].Body)); got != want {
+		t.Errorf("sent\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestToolChoice(t *testing.T) {
+	t.Parallel()
+	for choice, want := range map[string]string{"": "", provider.ChoiceAuto: "", provider.ChoiceNone: `{"mode":"NONE"}`, provider.ChoiceRequired: `{"mode":"ANY"}`} {
+		srv, p := start(t)
+		req := ask("m")
+		req.Tools, req.ToolChoice = []provider.ToolSpec{{Name: "look"}}, choice
+		if _, err := p.Stream(t.Context(), req, nil); err != nil {
+			t.Fatal(err)
+		}
+		body := string(srv.Requests()[0].Body)
+		if !strings.Contains(body, `"functionCallingConfig":`+want) && want != "" || want == "" && strings.Contains(body, "toolConfig") {
+			t.Errorf("%q: sent %s", choice, body)
+		}
+	}
+}
+
+func TestTarget(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ base, model, want string }{
+		{"", "m", "/v1beta/models/m:streamGenerateContent?alt=sse"},
+		{"/", "m", "/v1beta/models/m:streamGenerateContent?alt=sse"},
+		{"/proxy/", "models/m", "/proxy/v1beta/models/m:streamGenerateContent?alt=sse"},
+		{"?tenant=1", "tunedModels/m", "/v1beta/tunedModels/m:streamGenerateContent?alt=sse&tenant=1"},
+		{"", "google/m", "/v1beta/models/google/m:streamGenerateContent?alt=sse"},
+		{"", "a b?c#d%2f", "/v1beta/models/a%20b%3Fc%23d%252f:streamGenerateContent?alt=sse"},
+		{"", "", ""},
+		{"", "../m", ""},
+		{"", "models/", ""},
+	} {
+		srv, _ := start(t)
+		p, err := gemini.New(provider.Config{BaseURL: srv.URL + tt.base})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = p.Stream(t.Context(), ask(tt.model), nil)
+		if e := provider.AsError(err); tt.want == "" {
+			if e == nil || e.Code != provider.CodeInvalidRequest || e.Sent || srv.Total() != 0 {
+				t.Errorf("%q: %v, %d requests", tt.model, err, srv.Total())
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%q: %v", tt.model, err)
+		} else if got := srv.Requests()[0].Path; got != tt.want {
+			t.Errorf("%q: sent to %s, want %s", tt.model, got, tt.want)
+		}
+	}
+}
+
+// What cannot be made into a request is not sent.
+func TestWrongSettings(t *testing.T) {
+	t.Parallel()
+	_, err := gemini.New(provider.Config{Name: "mine", BaseURL: "http://user:secret@[::1", Key: "k"})
+	if err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "mine") {
+		t.Errorf("got %v", err)
+	}
+	srv, p := start(t)
+	for _, wrong := range []json.RawMessage{json.RawMessage(`[1]`), json.RawMessage(`{"a`), json.RawMessage(`{} {}`)} {
+		schema, tool := ask("m"), ask("m")
+		schema.Schema, tool.Tools = wrong, []provider.ToolSpec{{Name: "look", Schema: wrong}}
+		for _, req := range []provider.Request{schema, tool} {
+			_, err := p.Stream(t.Context(), req, nil)
+			if e := provider.AsError(err); e == nil || e.Code != provider.CodeInvalidRequest || e.Sent {
+				t.Errorf("%s: got %v", wrong, err)
+			}
+		}
+	}
+	if srv.Total() != 0 {
+		t.Errorf("%d requests", srv.Total())
+	}
+}
+
+// The delay and the quota of an error with typed details are heeded.
+func TestRetryInfo(t *testing.T) {
+	t.Parallel()
+	body := func(quota string) string {
+		return `[{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"You exceeded your current quota","details":[
+			{"@type":"type.googleapis.com/google.rpc.QuotaFailure","violations":[{"quotaId":"GenerateRequests` + quota + `"}]},
+			{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"36.5s"}]}}]`
+	}
+	for quota, want := range map[string]provider.Code{"PerMinute": provider.CodeRateLimited, "PerDay": provider.CodeQuotaExhausted} {
+		srv, p := start(t)
+		srv.Push(providertest.Reply{Status: 429, Body: body(quota)})
+		_, err := p.Stream(t.Context(), ask("m"), nil)
+		e := provider.AsError(err)
+		if e == nil || e.Code != want || e.RetryAfter != 36500*time.Millisecond || e.Status != 429 {
+			t.Errorf("%s: got %v", quota, err)
 		}
 	}
 }

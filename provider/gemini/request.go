@@ -1,92 +1,162 @@
 package gemini
 
 import (
-	"encoding/base64"
+	"bytes"
 	"encoding/json"
 	"strings"
-
-	"google.golang.org/genai"
 
 	"github.com/tenonrun/tenon/provider"
 )
 
-func (p *Provider) config(req provider.Request) (*genai.GenerateContentConfig, error) {
-	out := &genai.GenerateContentConfig{
-		MaxOutputTokens: int32(min(p.cfg.OutputLimit(req), 1<<30)),
+// content is one message, in requests and in answers.
+type content struct {
+	Role  string `json:"role,omitempty"`
+	Parts []part `json:"parts"`
+}
+
+// part holds one of text, call and result.
+type part struct {
+	Text         *string           `json:"text,omitempty"`
+	Thought      bool              `json:"thought,omitempty"`
+	Signature    string            `json:"thoughtSignature,omitempty"`
+	FunctionCall *functionCall     `json:"functionCall,omitempty"`
+	Result       *functionResponse `json:"functionResponse,omitempty"`
+}
+
+// functionCall keeps the text of its arguments: the order of the members and
+// the digits of the numbers are the model's.
+type functionCall struct {
+	ID   string          `json:"id,omitempty"`
+	Name string          `json:"name"`
+	Args json.RawMessage `json:"args,omitempty"`
+}
+
+type functionResponse struct {
+	ID       string            `json:"id,omitempty"`
+	Name     string            `json:"name"`
+	Response map[string]string `json:"response"`
+}
+
+// call is the body of a request.
+type call struct {
+	Contents   []content        `json:"contents"`
+	System     *content         `json:"systemInstruction,omitempty"`
+	Generation generationConfig `json:"generationConfig"`
+	Tools      []tool           `json:"tools,omitempty"`
+	Choice     *toolConfig      `json:"toolConfig,omitempty"`
+}
+
+type generationConfig struct {
+	MaxOutputTokens int             `json:"maxOutputTokens"`
+	StopSequences   []string        `json:"stopSequences,omitempty"`
+	MIMEType        string          `json:"responseMimeType,omitempty"`
+	Schema          json.RawMessage `json:"responseJsonSchema,omitempty"`
+	Thinking        *thinkingConfig `json:"thinkingConfig,omitempty"`
+}
+
+type thinkingConfig struct {
+	IncludeThoughts bool   `json:"includeThoughts"`
+	Budget          int    `json:"thinkingBudget,omitempty"` // tokens
+	Level           string `json:"thinkingLevel,omitempty"`
+}
+
+type tool struct {
+	Functions []function `json:"functionDeclarations"`
+}
+
+type function struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Schema      json.RawMessage `json:"parametersJsonSchema,omitempty"`
+}
+
+type toolConfig struct {
+	Calling struct {
+		Mode    string   `json:"mode"`
+		Allowed []string `json:"allowedFunctionNames,omitempty"`
+	} `json:"functionCallingConfig"`
+}
+
+// body encodes a request.
+func (p *Provider) body(req provider.Request) ([]byte, error) {
+	c := call{Contents: contents(req.Messages), Generation: generationConfig{
+		MaxOutputTokens: min(p.cfg.OutputLimit(req), 1<<30),
 		StopSequences:   req.Stop,
-		ThinkingConfig:  thinking(req.Model, req.Effort),
-	}
+		Thinking:        thinking(req.Model, req.Effort),
+	}}
 	if req.System != "" {
-		out.SystemInstruction = &genai.Content{Parts: []*genai.Part{{Text: req.System}}}
+		c.System = &content{Parts: []part{{Text: &req.System}}}
 	}
 	if len(req.Schema) > 0 {
-		schema, err := provider.Object(req.Schema)
+		if _, err := provider.Object(req.Schema); err != nil {
+			return nil, err
+		}
+		c.Generation.MIMEType, c.Generation.Schema = "application/json", req.Schema
+	}
+	if len(req.Tools) > 0 {
+		functions, err := functions(req.Tools)
 		if err != nil {
 			return nil, err
 		}
-		out.ResponseMIMEType, out.ResponseJsonSchema = "application/json", schema
+		c.Tools, c.Choice = []tool{{functions}}, choice(req.ToolChoice)
 	}
-	if len(req.Tools) == 0 {
-		return out, nil
-	}
-	tool := &genai.Tool{}
-	for _, t := range req.Tools {
-		f := &genai.FunctionDeclaration{Name: t.Name, Description: t.Description}
-		if len(t.Schema) > 0 {
-			schema, err := provider.Object(t.Schema)
-			if err != nil {
-				return nil, err
-			}
-			f.ParametersJsonSchema = schema
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false) // schemas and arguments go as they are
+	err := e.Encode(c)
+	return out.Bytes(), err
+}
+
+func functions(specs []provider.ToolSpec) ([]function, error) {
+	out := make([]function, len(specs))
+	for i, t := range specs {
+		if _, err := provider.Object(t.Schema); err != nil {
+			return nil, err
 		}
-		tool.FunctionDeclarations = append(tool.FunctionDeclarations, f)
+		out[i] = function{Name: t.Name, Description: t.Description, Schema: t.Schema}
 	}
-	out.Tools = []*genai.Tool{tool}
-	out.ToolConfig = choice(req.ToolChoice)
 	return out, nil
 }
 
 // thinking maps an effort: a level for current models, a budget of tokens for
 // those of generation 2.
-func thinking(model, effort string) *genai.ThinkingConfig {
+func thinking(model, effort string) *thinkingConfig {
 	if effort == "" {
 		return nil
 	}
-	t := &genai.ThinkingConfig{IncludeThoughts: true}
-	budget, known := map[string]int32{"minimal": 512, "low": 2048, "medium": 8192, "high": 24576}[effort]
+	budget, known := map[string]int{"minimal": 512, "low": 2048, "medium": 8192, "high": 24576}[effort]
 	if strings.Contains(model, "gemini-2") && known {
-		t.ThinkingBudget = &budget
-	} else {
-		t.ThinkingLevel = genai.ThinkingLevel(strings.ToUpper(effort))
+		return &thinkingConfig{IncludeThoughts: true, Budget: budget}
 	}
-	return t
+	return &thinkingConfig{IncludeThoughts: true, Level: strings.ToUpper(effort)}
 }
 
-func choice(want string) *genai.ToolConfig {
-	c := &genai.FunctionCallingConfig{}
+func choice(want string) *toolConfig {
+	c := &toolConfig{}
 	switch want {
 	case "", provider.ChoiceAuto:
 		return nil
 	case provider.ChoiceNone:
-		c.Mode = genai.FunctionCallingConfigModeNone
+		c.Calling.Mode = "NONE"
 	case provider.ChoiceRequired:
-		c.Mode = genai.FunctionCallingConfigModeAny
+		c.Calling.Mode = "ANY"
 	default:
-		c.Mode, c.AllowedFunctionNames = genai.FunctionCallingConfigModeAny, []string{want}
+		c.Calling.Mode, c.Calling.Allowed = "ANY", []string{want}
 	}
-	return &genai.ToolConfig{FunctionCallingConfig: c}
+	return c
 }
 
-func contents(messages []provider.Message) []*genai.Content {
-	var out []*genai.Content
+// contents leaves out what the vendor refuses: empty texts and empty messages.
+func contents(messages []provider.Message) []content {
+	var out []content
 	for _, m := range messages {
-		c := &genai.Content{Role: genai.RoleUser}
+		c := content{Role: "user"}
 		if m.Role == provider.RoleAssistant {
-			c.Role = genai.RoleModel
+			c.Role = "model"
 		}
 		for _, p := range m.Parts {
-			if gp := content(p); gp != nil {
-				c.Parts = append(c.Parts, gp)
+			if vp, ok := convert(p); ok {
+				c.Parts = append(c.Parts, vp)
 			}
 		}
 		if len(c.Parts) > 0 {
@@ -96,47 +166,40 @@ func contents(messages []provider.Message) []*genai.Content {
 	return out
 }
 
-func content(p provider.Part) *genai.Part {
-	var out *genai.Part
-	sig := signature(p)
+// convert reports false for a part that is not sent.
+func convert(p provider.Part) (part, bool) {
+	out := part{Signature: signature(p)}
 	switch p.Kind {
 	case provider.PartText:
-		if p.Text != "" || sig != nil {
-			out = &genai.Part{Text: p.Text}
-		}
+		out.Text = &p.Text
+		return out, p.Text != "" || out.Signature != ""
 	case provider.PartReasoning:
-		if sig != nil {
-			out = &genai.Part{Text: p.Text, Thought: true}
-		}
+		out.Text, out.Thought = &p.Text, true
+		return out, out.Signature != ""
 	case provider.PartToolUse:
-		args, err := provider.Object(p.Arguments())
-		if err != nil {
-			args = map[string]any{}
+		args := p.Arguments()
+		if _, err := provider.Object(args); err != nil {
+			args = json.RawMessage("{}")
 		}
-		out = &genai.Part{FunctionCall: &genai.FunctionCall{ID: p.ID, Name: p.Name, Args: args}}
+		out.FunctionCall = &functionCall{ID: p.ID, Name: p.Name, Args: args}
+		return out, true
 	case provider.PartToolResult:
 		key := "output"
 		if p.IsError {
 			key = "error"
 		}
-		out = &genai.Part{FunctionResponse: &genai.FunctionResponse{
-			ID: p.ID, Name: p.Name, Response: map[string]any{key: p.Text},
-		}}
+		out.Result = &functionResponse{ID: p.ID, Name: p.Name, Response: map[string]string{key: p.Text}}
+		return out, true
 	}
-	if out != nil {
-		out.ThoughtSignature = sig
-	}
-	return out
+	return out, false
 }
 
-func signature(p provider.Part) []byte {
+// signature returns the vendor's state of a part, which it wants back as it
+// sent it.
+func signature(p provider.Part) string {
 	var s string
 	if p.Wire != Wire || json.Unmarshal(p.State, &s) != nil {
-		return nil
+		return ""
 	}
-	b, err := base64.StdEncoding.DecodeString(s)
-	if err != nil {
-		return nil
-	}
-	return b
+	return s
 }
