@@ -18,7 +18,7 @@ import (
 	"github.com/tenonrun/tenon/workflow"
 )
 
-// attempt is a piece at work in a goroutine of its own.
+// attempt is a piece at work.
 type attempt struct {
 	r      *run
 	frame  piece.Frame
@@ -50,13 +50,12 @@ func (r *run) begin(ctx context.Context, v admission.Verdict) {
 		Traits: piece.Traits{Effect: v.Command.Effect, AI: v.Command.AI, Provider: v.Command.Provider},
 	}
 	r.live[v.Command.Visit] = a
+	if r.spare && r.next == nil {
+		r.next = a
+		return
+	}
 	r.e.wg.Add(1)
-	go func() {
-		defer r.e.wg.Done()
-		res, err := a.work()
-		a.cancel(nil)
-		r.inbox <- &done{visit: a.cmd.Visit, result: res, err: err}
-	}()
+	go r.pursue(ctx, a)
 }
 
 // work runs the piece; a panic is an error with a stack.

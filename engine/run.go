@@ -23,13 +23,19 @@ const headAge = time.Second
 // eventBytes is about what an event takes beside its values.
 const eventBytes = 160
 
-// run is a run that this process owns. Its fields belong to the goroutine of
-// loop; attempts reach it through inbox.
+// run is a run that this process owns. Its fields belong to the holder of the
+// baton; everybody else reaches it through inbox.
 type run struct {
 	history.State
 	e        *Engine
 	owner    store.Owner
 	sink     history.Sink
+	baton    baton
+	nudge    chan struct{} // an attempt drove the run, and the loop must look
+	failure  error         // of an attempt that drove the run
+	armed    workflow.Time // when the waiting loop wakes by itself; 0 is never
+	spare    bool          // the driving goroutine can run an attempt itself
+	next     *attempt      // the one it will run
 	inbox    chan message
 	dead     chan struct{} // closed when nobody answers attempts any more
 	once     sync.Once
@@ -57,7 +63,7 @@ type message interface{ handle(r *run) error }
 
 func (e *Engine) newRun(id workflow.RunID, owner store.Owner, by string) *run {
 	r := &run{
-		e: e, owner: owner, by: by, inbox: make(chan message, 64), dead: make(chan struct{}),
+		e: e, owner: owner, by: by, baton: newBaton(), nudge: make(chan struct{}, 1), inbox: make(chan message, 64), dead: make(chan struct{}),
 		live: map[workflow.VisitID]*attempt{}, kids: map[workflow.VisitID]*kid{},
 	}
 	r.ID = id
@@ -253,6 +259,7 @@ func (r *run) append(ctx context.Context) error {
 
 // loop drives the run until it rests.
 func (r *run) loop(ctx context.Context) (history.Result, error) {
+	r.baton.take() // and kept: when the loop ends, nobody drives the run any more
 	defer r.bury()
 	poll := time.NewTicker(r.e.cfg.Poll)
 	defer poll.Stop()
@@ -303,11 +310,12 @@ func (r *run) settleDown(ctx context.Context) (again bool, err error) {
 	return false, r.flush(ctx)
 }
 
-// await blocks until something happens, and folds all of what has happened.
+// await blocks until something happens that the loop must see to. It lets the
+// baton go meanwhile.
 func (r *run) await(ctx context.Context, poll <-chan time.Time) error {
 	var timer <-chan time.Time
-	if at, ok := r.nextTime(); ok {
-		t := time.NewTimer(max(0, at.Std().Sub(r.e.cfg.Now())))
+	if r.armed = r.due(); r.armed != 0 {
+		t := time.NewTimer(max(0, r.armed.Std().Sub(r.e.cfg.Now())))
 		defer t.Stop()
 		timer = t.C
 	}
@@ -315,42 +323,52 @@ func (r *run) await(ctx context.Context, poll <-chan time.Time) error {
 	if r.stopping {
 		done = nil
 	}
+	see := r.fireTimers
+	var m message
+	r.baton.give()
 	select {
-	case m := <-r.inbox:
-		if err := m.handle(r); err != nil {
-			return err
-		}
-		return r.rest()
+	case m = <-r.inbox:
+		see = func() error { return r.fold(m) }
+	case <-r.nudge:
+		see = func() error { return nil }
 	case <-timer:
-		return r.fireTimers()
 	case <-poll:
-		r.tellUnwanted()
-		if r.Last > r.told && r.e.now() >= r.told.Add(headAge) {
-			r.dirty = true
-		}
-		if err := r.fireTimers(); err != nil {
-			return err
-		}
-		return r.drain(ctx)
+		see = func() error { return r.look(ctx) }
 	case <-done:
-		r.stop()
+		see = func() error { r.stop(); return nil }
 	}
-	return nil
+	r.baton.take()
+	if r.failure != nil {
+		r.forget(m)
+		return r.failure
+	}
+	return see()
 }
 
-// rest folds the messages that are there already: they share one append.
-func (r *run) rest() error {
-	for len(r.pending) < maxBatch {
+// look sees to what nobody tells the loop: messages in the store, time.
+func (r *run) look(ctx context.Context) error {
+	r.tellUnwanted()
+	if r.Last > r.told && r.e.now() >= r.told.Add(headAge) {
+		r.dirty = true
+	}
+	if err := r.fireTimers(); err != nil {
+		return err
+	}
+	return r.drain(ctx)
+}
+
+// fold folds a message and those that are there already: they share one append.
+func (r *run) fold(m message) error {
+	for {
+		if err := m.handle(r); err != nil || len(r.pending) >= maxBatch {
+			return err
+		}
 		select {
-		case m := <-r.inbox:
-			if err := m.handle(r); err != nil {
-				return err
-			}
+		case m = <-r.inbox:
 		default:
 			return nil
 		}
 	}
-	return nil
 }
 
 // bury tells attempts that nobody answers them any more.
@@ -380,16 +398,21 @@ func (r *run) abandon(err error) error {
 	r.bury() // replies that waited for the append will not come
 	r.stop()
 	for len(r.live)+r.activeKids() > 0 {
-		switch m := (<-r.inbox).(type) {
-		case *done:
-			delete(r.live, m.visit)
-		case *kidDone:
-			delete(r.kids, m.visit)
-		}
+		r.forget(<-r.inbox)
 	}
 	var stale *store.Stale
 	if errors.As(err, &stale) {
 		r.e.cfg.Log.Warn("lost ownership of a run", "run", r.ID, "err", err)
 	}
 	return err
+}
+
+// forget drops what a message says, beside that something has ended.
+func (r *run) forget(m message) {
+	switch m := m.(type) {
+	case *done:
+		delete(r.live, m.visit)
+	case *kidDone:
+		delete(r.kids, m.visit)
+	}
 }
