@@ -43,6 +43,8 @@ type Memory struct {
 	AI       map[workflow.VisitID]bool                      `json:"ai,omitempty"`   // open AI visits
 	Dead     []Dead                                         `json:"dead,omitempty"` // AI visits that failed
 	Lost     int                                            `json:"lost,omitempty"` // invocations whose result is unknown
+	Kept     map[workflow.VisitID]workflow.EvidenceKept     `json:"kept,omitempty"`  // newest receipt of open visits, without its data
+	Proof    *workflow.Verified                             `json:"proof,omitempty"` // newest candidate that a receipt certifies, as it was then
 }
 
 // LiveCall is an invocation on its way.
@@ -61,7 +63,7 @@ func newMemory() Memory {
 		Timers: map[workflow.VisitID]workflow.Time{}, Children: map[workflow.VisitID]workflow.ChildStarted{},
 		Memos: map[workflow.VisitID]map[string]workflow.Value{}, Calls: map[workflow.VisitID]int{},
 		Tries: map[workflow.VisitID]map[string]int{}, Live: map[string]LiveCall{},
-		AI: map[workflow.VisitID]bool{}, Steering: map[workflow.VisitID][]string{}, Texts: map[int64]string{},
+		Kept: map[workflow.VisitID]workflow.EvidenceKept{}, AI: map[workflow.VisitID]bool{}, Steering: map[workflow.VisitID][]string{}, Texts: map[int64]string{},
 	}
 }
 
@@ -178,6 +180,8 @@ func (s *State) note(e workflow.Event) {
 				q.Answer = &a
 			}
 		}
+	case *workflow.EvidenceKept:
+		s.noteEvidence(v, p)
 	case *workflow.TimerStarted:
 		m.Timers[v] = p.Until
 	case *workflow.TimerFired:
@@ -282,6 +286,16 @@ func (s *State) forget(v workflow.VisitID) {
 	delete(m.Tries, v)
 	delete(m.Steering, v)
 	delete(m.AI, v)
+	delete(m.Kept, v)
+}
+
+func (s *State) noteEvidence(v workflow.VisitID, p *workflow.EvidenceKept) {
+	kept := *p
+	kept.Data = workflow.Value{}
+	s.Memory.Kept[v] = kept
+	if p.Certifies() {
+		s.Memory.Proof = &workflow.Verified{Receipt: p.Receipt, Candidate: p.Candidate}
+	}
 }
 
 // Questions returns the questions without an answer, oldest first.

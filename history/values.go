@@ -129,6 +129,9 @@ func (s *Sink) Clean(p workflow.Payload) {
 	case *workflow.Progress:
 		s.text(&p.Message)
 		s.value(&p.Data)
+	case *workflow.EvidenceKept:
+		s.text(&p.Reason)
+		s.value(&p.Data)
 	case *workflow.Retrying:
 		s.text(&p.Message)
 	case *workflow.Lost:

@@ -33,6 +33,13 @@ type Piece struct {
 	// continued: everything before a question is memoised or pure. A nil Run
 	// means that the graph carries the kind out itself, or see Missing.
 	Run func(ctx context.Context, c Context) (workflow.Settled, error)
+	// Body returns the body that the kind stands for, when it is made of other
+	// kinds: the graph carries it out like a component with these params as its
+	// inputs, and the exits of the body are the outcomes of the node. Run is nil
+	// then. It is pure, and the same for the same params at every level.
+	Body func(params json.RawMessage) (workflow.Body, error)
+	// Certifies says that a result of Run may propose Settled.Verified.
+	Certifies bool
 	// Processes says that Run starts host processes under the run's marker; they
 	// are ended when their owner died, before the visit is judged.
 	Processes bool
@@ -49,6 +56,9 @@ type Traits struct {
 	Model     string
 	Uncertain bool // a lost write attempt cannot be judged by evidence
 	Steerable bool // takes steering
+	// Shares names the private state that the nodes of a body have in common;
+	// "" keeps a node's private state to itself.
+	Shares string
 }
 
 // Env is what traits may depend on. It is the same at validation and at run
@@ -102,6 +112,26 @@ type Candidater interface {
 	Candidate(ctx context.Context) (string, error)
 }
 
+// Prover is a Context that keeps receipts and knows what they prove.
+type Prover interface {
+	// Keep records a receipt; it is durable when Keep returns. A receipt is kept
+	// twice: pending, before its first command starts, and with its end.
+	Keep(ctx context.Context, e workflow.EvidenceKept) error
+	// Proof returns the newest candidate that a receipt of this run certifies,
+	// also when a write came after it; nil when there is none. Whoever relies on
+	// it compares it with the candidate as it is now.
+	Proof(ctx context.Context) (*workflow.Verified, error)
+}
+
+// Desk is a Context with a directory of the visit's own, outside of every work
+// tree, where a write of several files is prepared so that it can be finished
+// after a crash.
+type Desk interface {
+	// Dir makes the directory and returns its absolute path. It is the same for
+	// all attempts of a visit.
+	Dir() (string, error)
+}
+
 // Frame is where a piece runs.
 type Frame struct {
 	Run          workflow.RunID
@@ -121,6 +151,8 @@ type Frame struct {
 	Policies     workflow.Policies
 	Launch       workflow.Launch
 	Checks       []workflow.Check // the configured verification plan
+	Setup        []workflow.Check // the configured commands that prepare it
+	Deadline     workflow.Time    // when the time of the run is up; 0 is never
 	Timeouts     workflow.Timeouts
 	Now          workflow.Time // of the admission
 }

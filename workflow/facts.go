@@ -138,6 +138,37 @@ type Progress struct {
 	Data    Value  `json:"data,omitzero"`
 }
 
+// States of a receipt.
+const (
+	ReceiptPending = "pending" // its commands are about to start
+	ReceiptValid   = "valid"   // every command passed, over files that stayed the same
+	ReceiptInvalid = "invalid"
+)
+
+// Scopes of a receipt.
+const (
+	ReceiptFull   = "full"   // the whole plan: it can certify a candidate
+	ReceiptScoped = "scoped" // a part: evidence, never a proof
+)
+
+// EvidenceKept records a receipt: host commands and the candidate that they are
+// bound to. It is written before the first command starts, pending, and again
+// when the last one has ended.
+type EvidenceKept struct {
+	Receipt   string `json:"receipt"` // id
+	State     string `json:"state"`
+	Scope     string `json:"scope"`
+	Candidate string `json:"candidate,omitempty"`
+	Commands  int    `json:"commands,omitempty"` // that ran and passed
+	Reason    string `json:"reason,omitempty"`   // why it is invalid
+	Data      Value  `json:"data,omitzero"`      // the verification.Receipt
+}
+
+// Certifies reports whether the receipt proves its candidate.
+func (e *EvidenceKept) Certifies() bool {
+	return e.State == ReceiptValid && e.Scope == ReceiptFull && e.Commands > 0 && e.Candidate != ""
+}
+
 // Retrying ends an attempt that is repeated.
 type Retrying struct {
 	Code    Code   `json:"code"`

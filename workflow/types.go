@@ -8,6 +8,7 @@ const (
 	TypeInvocationReserved EventType = "invocation_reserved"
 	TypeInvocationSettled  EventType = "invocation_settled"
 	TypeProgress           EventType = "progress"
+	TypeEvidenceKept       EventType = "evidence_kept"
 	TypeRetrying           EventType = "retrying"
 	TypeSettled            EventType = "settled"
 	TypeLost               EventType = "lost"
@@ -36,6 +37,7 @@ var payloads = map[EventType]func() Payload{
 	TypeInvocationReserved: func() Payload { return new(InvocationReserved) },
 	TypeInvocationSettled:  func() Payload { return new(InvocationSettled) },
 	TypeProgress:           func() Payload { return new(Progress) },
+	TypeEvidenceKept:       func() Payload { return new(EvidenceKept) },
 	TypeRetrying:           func() Payload { return new(Retrying) },
 	TypeSettled:            func() Payload { return new(Settled) },
 	TypeLost:               func() Payload { return new(Lost) },
@@ -74,6 +76,9 @@ func (*InvocationSettled) EventType() EventType { return TypeInvocationSettled }
 
 // EventType is TypeProgress.
 func (*Progress) EventType() EventType { return TypeProgress }
+
+// EventType is TypeEvidenceKept.
+func (*EvidenceKept) EventType() EventType { return TypeEvidenceKept }
 
 // EventType is TypeRetrying.
 func (*Retrying) EventType() EventType { return TypeRetrying }

@@ -21,20 +21,24 @@ import (
 	"github.com/tenonrun/tenon/workflow/expr"
 )
 
-// Context is a piece.Context and piece.Candidater in memory. Its fields may be
+// Context is a piece.Context, Candidater, Prover and Desk in memory. Its fields may be
 // changed between runs of the piece, not during one.
 type Context struct {
 	F        piece.Frame
 	State    map[string]any // root such as "$vars" → value of plain JSON data
 	Values   map[workflow.Digest]json.RawMessage
 	Executor executor.Executor
-	Digest   string // candidate of the work tree; "" makes Candidate fail
+	Digest   string                 // candidate of the work tree; "" makes Candidate fail
+	Hash     func() (string, error) // instead of Digest
+	Desk     string                 // directory of the visit; "" makes Dir fail
+	Proven   *workflow.Verified     // what Proof returns until a receipt certifies something
 
 	mu        sync.Mutex
 	memo      map[string]json.RawMessage
 	questions []*workflow.Question
 	progress  []executor.Progress
 	notes     []string
+	kept      []workflow.EvidenceKept
 	calls     int
 }
 
@@ -149,8 +153,11 @@ func (c *Context) Answer(a workflow.Answer) error {
 	return nil
 }
 
-// Candidate returns Digest.
+// Candidate returns what Hash returns, or Digest.
 func (c *Context) Candidate(context.Context) (string, error) {
+	if c.Hash != nil {
+		return c.Hash()
+	}
 	if c.Digest == "" {
 		return "", fmt.Errorf("piecetest: there is no work tree")
 	}
@@ -184,4 +191,38 @@ func (c *Context) Notes() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([]string(nil), c.notes...)
+}
+
+// Keep keeps a receipt.
+func (c *Context) Keep(_ context.Context, e workflow.EvidenceKept) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kept = append(c.kept, e)
+	return nil
+}
+
+// Receipts returns what was kept, oldest first.
+func (c *Context) Receipts() []workflow.EvidenceKept {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]workflow.EvidenceKept(nil), c.kept...)
+}
+
+// Proof returns the newest candidate that a kept receipt certifies, else Proven.
+func (c *Context) Proof(context.Context) (*workflow.Verified, error) {
+	all := c.Receipts()
+	for i := len(all) - 1; i >= 0; i-- {
+		if e := all[i]; e.Certifies() {
+			return &workflow.Verified{Receipt: e.Receipt, Candidate: e.Candidate}, nil
+		}
+	}
+	return c.Proven, nil
+}
+
+// Dir returns Desk.
+func (c *Context) Dir() (string, error) {
+	if c.Desk == "" {
+		return "", fmt.Errorf("piecetest: there is no desk")
+	}
+	return c.Desk, nil
 }
