@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"time"
 
 	"github.com/tenonrun/tenon/engine"
 	"github.com/tenonrun/tenon/history"
 	"github.com/tenonrun/tenon/internal/canon"
+	"github.com/tenonrun/tenon/internal/text"
 	"github.com/tenonrun/tenon/piece"
 	"github.com/tenonrun/tenon/workflow"
 	"github.com/tenonrun/tenon/workflow/load"
@@ -221,7 +221,7 @@ func usesKind(w *Workflow, kinds ...string) bool {
 	return false
 }
 
-var changeName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+var changeName = text.MustPattern(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
 // preflight refuses, before the run exists, what can be known to fail.
 func (t *Tenon) preflight(q Request) error {
@@ -230,7 +230,7 @@ func (t *Tenon) preflight(q Request) error {
 		return workflow.Errorf(workflow.CodeInvalidArguments, "workflow %s works on a change, and none is named", q.Workflow.Name).
 			WithHint("add --change NAME, in lower-case words joined by dashes")
 	}
-	if q.Change != "" && (!changeName.MatchString(q.Change) || len(q.Change) > 64) {
+	if q.Change != "" && (!changeName().MatchString(q.Change) || len(q.Change) > 64) {
 		return workflow.Errorf(workflow.CodeInvalidArguments, "change name %q is not lower-case words joined by dashes, at most 64 characters", q.Change)
 	}
 	budget := t.budget(def.Budget, q.Budget)

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"syscall"
 
@@ -103,39 +102,39 @@ func (e *Error) fill(t told, x *wire.Exchange) {
 }
 
 var (
-	quotaWords = regexp.MustCompile(`insufficient_quota|usage_limit|usage limit|quota_exceeded|billing|credit balance|insufficient (credit|balance|fund)|out of credits|` +
+	quotaWords = text.MustPattern(`insufficient_quota|usage_limit|usage limit|quota_exceeded|billing|credit balance|insufficient (credit|balance|fund)|out of credits|` +
 		`(exceeded|exhausted|reached|over|insufficient)\W+(\w+\W+){0,4}quota\b|\bquota\b\W+(\w+\W+){0,3}(exceeded|exhausted|reached)|spend(ing)? limit|payment required`)
-	contextWords = regexp.MustCompile(`context_length|context length|context window|context_window|prompt is too long|input is too long|input length|input_too_long|` +
+	contextWords = text.MustPattern(`context_length|context length|context window|context_window|prompt is too long|input is too long|input length|input_too_long|` +
 		`maximum (number of )?tokens|(token count|tokens?) .{0,40}exceeds?|exceeds? .{0,40}(token limit|context|maximum number of)|request_too_large|reduce the length`)
-	authWords    = regexp.MustCompile(`api_key_invalid|api key not valid|invalid_api_key|invalid api key|incorrect api key|authentication_error|unauthenticated|invalid x-api-key|unauthorized`)
-	modelWords   = regexp.MustCompile(`model_not_found|unknown model|no such model|invalid model|model_not_available|models?\b.{0,120}(does not exist|not found|not exist|not supported|is not available|unavailable for)|not a valid model`)
-	refusedWords = regexp.MustCompile(`content_filter|content filter|content_policy|content policy|content management policy|usage policy|usage policies|prohibited_content|flagged|cyber_policy|invalid_prompt|safety system`)
-	overWords    = regexp.MustCompile(`overloaded|slow_down|server_is_overloaded|at capacity|high demand|no capacity`)
-	rateWords    = regexp.MustCompile(`rate_limit|rate limit|too many requests|resource_exhausted`)
+	authWords    = text.MustPattern(`api_key_invalid|api key not valid|invalid_api_key|invalid api key|incorrect api key|authentication_error|unauthenticated|invalid x-api-key|unauthorized`)
+	modelWords   = text.MustPattern(`model_not_found|unknown model|no such model|invalid model|model_not_available|models?\b.{0,120}(does not exist|not found|not exist|not supported|is not available|unavailable for)|not a valid model`)
+	refusedWords = text.MustPattern(`content_filter|content filter|content_policy|content policy|content management policy|usage policy|usage policies|prohibited_content|flagged|cyber_policy|invalid_prompt|safety system`)
+	overWords    = text.MustPattern(`overloaded|slow_down|server_is_overloaded|at capacity|high demand|no capacity`)
+	rateWords    = text.MustPattern(`rate_limit|rate limit|too many requests|resource_exhausted`)
 )
 
 // code applies the vendor's words first, then the status.
 func (t told) code() Code {
 	words := strings.ToLower(strings.Join([]string{t.kind, t.codeWord, t.status, t.reason, t.message}, "\n"))
-	limited := t.http == 429 || t.http == 0 && rateWords.MatchString(words)
+	limited := t.http == 429 || t.http == 0 && rateWords().MatchString(words)
 	switch {
 	case t.http == 402, t.quota(words, limited):
 		return CodeQuotaExhausted
 	case limited:
 		return CodeRateLimited
-	case t.http == 529, t.http == 503, (t.http == 0 || t.http >= 500) && overWords.MatchString(words) || t.status == "UNAVAILABLE":
+	case t.http == 529, t.http == 503, (t.http == 0 || t.http >= 500) && overWords().MatchString(words) || t.status == "UNAVAILABLE":
 		return CodeOverloaded
 	case t.http >= 500:
 		return CodeServerError
-	case t.http == 413, contextWords.MatchString(words) && t.http != 401:
+	case t.http == 413, contextWords().MatchString(words) && t.http != 401:
 		return CodeContextLength
-	case t.http == 401, t.http == 407, authWords.MatchString(words):
+	case t.http == 401, t.http == 407, authWords().MatchString(words):
 		return CodeAuth
-	case refusedWords.MatchString(words):
+	case refusedWords().MatchString(words):
 		return CodeRefused
 	case t.http == 403, t.kind == "permission_error":
 		return CodeAuth
-	case t.http == 404, modelWords.MatchString(words):
+	case t.http == 404, modelWords().MatchString(words):
 		return CodeModelUnknown
 	case t.http >= 300, strings.Contains(words, "invalid"):
 		return CodeInvalidRequest
@@ -155,7 +154,7 @@ func (t told) quota(words string, limited bool) bool {
 	if t.perMinute || strings.Contains(words, "e.g. check quota") {
 		return false
 	}
-	return quotaWords.MatchString(words)
+	return quotaWords().MatchString(words)
 }
 
 // CodeOfStatus classifies an HTTP status of which nothing else is known.

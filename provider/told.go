@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"html"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/tenonrun/tenon/internal/text"
 	"github.com/tenonrun/tenon/provider/wire"
 )
 
@@ -90,12 +90,12 @@ func (t *told) times(e map[string]any) {
 	if n, ok := e["retry_after"].(float64); ok && n > 0 {
 		t.delay = seconds(n)
 	}
-	if m := regain.FindStringSubmatch(t.message); m != nil {
+	if m := regain().FindStringSubmatch(t.message); m != nil {
 		if at, err := time.Parse("2006-01-02 15:04", m[1]+" "+m[2]); err == nil {
 			t.resetAt = at
 		}
 	}
-	if m := tryAgain.FindStringSubmatch(t.message); m != nil && t.delay == 0 {
+	if m := tryAgain().FindStringSubmatch(t.message); m != nil && t.delay == 0 {
 		n, _ := strconv.ParseFloat(m[1], 64)
 		switch unit := strings.ToLower(m[2]); {
 		case unit == "ms":
@@ -108,8 +108,8 @@ func (t *told) times(e map[string]any) {
 }
 
 var (
-	regain   = regexp.MustCompile(`regain access on (\d{4}-\d\d-\d\d) at (\d\d:\d\d) UTC`)
-	tryAgain = regexp.MustCompile(`(?i)(?:try again|retry) (?:in|after) (\d+(?:\.\d+)?) ?(ms|s|sec|seconds?|m|min|minutes?)\b`)
+	regain   = text.MustPattern(`regain access on (\d{4}-\d\d-\d\d) at (\d\d:\d\d) UTC`)
+	tryAgain = text.MustPattern(`(?i)(?:try again|retry) (?:in|after) (\d+(?:\.\d+)?) ?(ms|s|sec|seconds?|m|min|minutes?)\b`)
 )
 
 // google reads the typed details of a Google API error.
@@ -233,8 +233,8 @@ func str(v any) string {
 }
 
 var (
-	titleTag = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
-	anyTag   = regexp.MustCompile(`(?s)<[^>]*>`)
+	titleTag = text.MustPattern(`(?is)<title[^>]*>(.*?)</title>`)
+	anyTag   = text.MustPattern(`(?s)<[^>]*>`)
 )
 
 // plain is the readable text of a body that is not JSON.
@@ -243,9 +243,9 @@ func plain(body []byte) string {
 	if !strings.HasPrefix(s, "<") {
 		return s
 	}
-	if m := titleTag.FindStringSubmatch(s); m != nil {
+	if m := titleTag().FindStringSubmatch(s); m != nil {
 		s = m[1]
 	}
-	s = html.UnescapeString(anyTag.ReplaceAllString(s, " "))
+	s = html.UnescapeString(anyTag().ReplaceAllString(s, " "))
 	return "the answer is a web page: " + strings.Join(strings.Fields(s), " ")
 }

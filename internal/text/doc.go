@@ -1,7 +1,8 @@
 // Package text bounds, cleans and compares text for people and models.
 //
-// Holds: rune-safe bounds by characters and bytes, redaction of secrets, and the
-// nearest name for "did you mean".
+// Holds: rune-safe bounds by characters and bytes, redaction of secrets, the
+// nearest name for "did you mean", and patterns that are compiled when they are
+// used.
 //
 // Guarantees: bounded text is valid UTF-8 and within the bound asked for, marker
 // included; redacting twice changes nothing more; a Redactor may be used by any

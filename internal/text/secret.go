@@ -32,48 +32,48 @@ const (
 )
 
 var (
-	keyPattern      = regexp.MustCompile(`(?i)^[a-z0-9_.-]*` + secretNames + `$`)
-	passwordPattern = regexp.MustCompile(`(?i)(?:` + passwords + `)\W*$`)
+	keyPattern      = MustPattern(`(?i)^[a-z0-9_.-]*` + secretNames + `$`)
+	passwordPattern = MustPattern(`(?i)(?:` + passwords + `)\W*$`)
 
-	tokenPattern = regexp.MustCompile(`\b(?:sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}` +
+	tokenPattern = MustPattern(`\b(?:sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}` +
 		`|(?:AKIA|ASIA)[0-9A-Z]{16}|xox[abeoprs]-[A-Za-z0-9-]{10,}|AIza[0-9A-Za-z_-]{35}|ya29\.[A-Za-z0-9_-]{20,}|npm_[A-Za-z0-9]{30,}|hf_[A-Za-z0-9]{20,}` +
 		`|pypi-[A-Za-z0-9_-]{20,}|[rs]k_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9]{16,}|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})`)
-	schemePattern = regexp.MustCompile(`(?i)\b((?:bearer|basic)\s+)([a-z0-9._~+/=-]{8,})`)
-	headerPattern = regexp.MustCompile(`(?i)(authorization` + `(?:` + quote + `)?\s*[:=]\s*(?:` + quote + `)?(?:(?:bearer|basic|token|digest)\s+)?)([^\s"'\\,;]{6,})`)
-	quotedPattern = regexp.MustCompile(`(?i)(` + secretNames + `(?:` + quote + `)?\s*(?::=|=>|==?|:)\s*` + quote + `)([^"'\\\n]+)`)
-	barePattern   = regexp.MustCompile(`(?i)(` + secretNames + `(?:` + quote + `)?(?::=|=>|==?|:|\s+(?::=|=>|==?|:))\s*)([^\s"'\\,;&<>(){}\[\]]+)`)
-	flagPattern   = regexp.MustCompile(`(?i)(--?[a-z0-9-]*` + secretNames + `\s+)([^\s"'\\,;&<>(){}\[\]-][^\s"'\\,;&<>(){}\[\]]*)`)
-	userPattern   = regexp.MustCompile(`(?i)([a-z][a-z0-9+.-]*://)([^\s/?#"'@:]*)(:[^\s/?#"'@]*)?@`)
-	queryPattern  = regexp.MustCompile(`(?i)([?&](?:[a-z0-9_.-]*(?:token|secret|password|signature|api-?key|credential)|key|sig|auth)=)([^&#\s"'<>\\]+)`)
-	pemPattern    = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\z)`)
+	schemePattern = MustPattern(`(?i)\b((?:bearer|basic)\s+)([a-z0-9._~+/=-]{8,})`)
+	headerPattern = MustPattern(`(?i)(authorization` + `(?:` + quote + `)?\s*[:=]\s*(?:` + quote + `)?(?:(?:bearer|basic|token|digest)\s+)?)([^\s"'\\,;]{6,})`)
+	quotedPattern = MustPattern(`(?i)(` + secretNames + `(?:` + quote + `)?\s*(?::=|=>|==?|:)\s*` + quote + `)([^"'\\\n]+)`)
+	barePattern   = MustPattern(`(?i)(` + secretNames + `(?:` + quote + `)?(?::=|=>|==?|:|\s+(?::=|=>|==?|:))\s*)([^\s"'\\,;&<>(){}\[\]]+)`)
+	flagPattern   = MustPattern(`(?i)(--?[a-z0-9-]*` + secretNames + `\s+)([^\s"'\\,;&<>(){}\[\]-][^\s"'\\,;&<>(){}\[\]]*)`)
+	userPattern   = MustPattern(`(?i)([a-z][a-z0-9+.-]*://)([^\s/?#"'@:]*)(:[^\s/?#"'@]*)?@`)
+	queryPattern  = MustPattern(`(?i)([?&](?:[a-z0-9_.-]*(?:token|secret|password|signature|api-?key|credential)|key|sig|auth)=)([^&#\s"'<>\\]+)`)
+	pemPattern    = MustPattern(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\z)`)
 )
 
 func hidePrivateKeys(s string) string {
 	if !strings.Contains(s, "PRIVATE KEY-----") {
 		return s
 	}
-	return pemPattern.ReplaceAllString(s, Mark)
+	return pemPattern().ReplaceAllString(s, Mark)
 }
 
 // hidePatterns redacts a part of a line with the patterns that were asked for.
 func hidePatterns(s string, what search) string {
 	if what&forUsers != 0 {
-		s = userPattern.ReplaceAllStringFunc(s, hideUser)
+		s = userPattern().ReplaceAllStringFunc(s, hideUser)
 	}
 	if what&forQueries != 0 {
-		s = hideValues(queryPattern, s, func(_, v string) bool { return len(v) >= minSecret })
+		s = hideValues(queryPattern(), s, func(_, v string) bool { return len(v) >= minSecret })
 	}
 	if what&forHeaders != 0 {
-		s = hideValues(headerPattern, s, func(_, v string) bool { return true })
-		s = hideValues(schemePattern, s, func(_, v string) bool { return mixed(v) })
+		s = hideValues(headerPattern(), s, func(_, v string) bool { return true })
+		s = hideValues(schemePattern(), s, func(_, v string) bool { return mixed(v) })
 	}
 	if what&forTokens != 0 {
-		s = tokenPattern.ReplaceAllStringFunc(s, hideToken)
+		s = tokenPattern().ReplaceAllStringFunc(s, hideToken)
 	}
 	if what&forKeys != 0 {
-		s = hideValues(quotedPattern, s, secretUnder)
-		s = hideValues(barePattern, s, secretBare)
-		s = hideValues(flagPattern, s, secretBare)
+		s = hideValues(quotedPattern(), s, secretUnder)
+		s = hideValues(barePattern(), s, secretBare)
+		s = hideValues(flagPattern(), s, secretBare)
 	}
 	return s
 }
@@ -106,7 +106,7 @@ func hideValues(p *regexp.Regexp, line string, secret func(key, value string) bo
 }
 
 func hideUser(match string) string {
-	m := userPattern.FindStringSubmatch(match)
+	m := userPattern().FindStringSubmatch(match)
 	scheme, user, password := m[1], m[2], m[3]
 	if placeholder(user) || placeholder(strings.TrimPrefix(password, ":")) && password != "" {
 		return match
@@ -118,7 +118,7 @@ func hideUser(match string) string {
 }
 
 // secretKey tells whether values under this key are secret.
-func secretKey(key string) bool { return keyPattern.MatchString(key) }
+func secretKey(key string) bool { return keyPattern().MatchString(key) }
 
 // secretUnder judges a quoted value under a secret-looking key.
 func secretUnder(key, value string) bool {
@@ -144,7 +144,7 @@ func secretBare(key, value string) bool {
 		!strings.ContainsAny(value, ".$") && !strings.Contains(strings.ToLower(key), strings.ToLower(value))
 }
 
-func isPassword(key string) bool { return passwordPattern.MatchString(key) }
+func isPassword(key string) bool { return passwordPattern().MatchString(key) }
 
 // placeholder tells that a value only stands for a secret.
 func placeholder(value string) bool {

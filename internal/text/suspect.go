@@ -1,6 +1,9 @@
 package text
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // search says which patterns are worth trying.
 type search uint8
@@ -32,23 +35,29 @@ type anchor struct {
 	what search
 }
 
-// byFirst holds the anchors by their first byte, and pairs the first two bytes of
-// anchors as a set, both in either case of ASCII letters.
-var byFirst, pairs = anchorTables()
+// tables hold the anchors by their first byte, and the first two bytes of anchors
+// as a set, both in either case of ASCII letters.
+type tables struct {
+	byFirst [256][]anchor
+	pairs   [1 << 16 / 64]uint64
+}
 
-func anchorTables() (table [256][]anchor, set [1 << 16 / 64]uint64) {
+var anchorTables = sync.OnceValue(makeTables)
+
+func makeTables() *tables {
+	t := &tables{}
 	for what, texts := range anchors {
 		for _, text := range texts {
 			for _, first := range cases(text[0]) {
-				table[first] = append(table[first], anchor{text[1:], what})
+				t.byFirst[first] = append(t.byFirst[first], anchor{text[1:], what})
 				for _, second := range cases(text[1]) {
 					pair := int(first)<<8 | int(second)
-					set[pair>>6] |= 1 << (pair & 63)
+					t.pairs[pair>>6] |= 1 << (pair & 63)
 				}
 			}
 		}
 	}
-	return table, set
+	return t
 }
 
 func cases(c byte) []byte {
@@ -61,12 +70,13 @@ func cases(c byte) []byte {
 // nextAnchor finds the first place from which a pattern may match, and which ones;
 // -1 if there is none.
 func nextAnchor(s string, from int) (at int, what search) {
+	t := anchorTables()
 	for i := from; i+1 < len(s); i++ {
 		pair := int(s[i])<<8 | int(s[i+1])
-		if pairs[pair>>6]&(1<<(pair&63)) == 0 {
+		if t.pairs[pair>>6]&(1<<(pair&63)) == 0 {
 			continue
 		}
-		for _, a := range byFirst[s[i]] {
+		for _, a := range t.byFirst[s[i]] {
 			if hasPrefixFold(s[i+1:], a.rest) {
 				what |= a.what
 			}

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/tenonrun/tenon/internal/text"
@@ -15,13 +14,13 @@ const (
 )
 
 var (
-	verdictMark = regexp.MustCompile(`(?i)\bVERIFICATION:\s*(PASS|FAIL)\b`)
-	blockedMark = regexp.MustCompile(`(?m)^[ \t]*LOOP_BLOCKED:\s*(\S.*)$`)
+	verdictMark = text.MustPattern(`(?i)\bVERIFICATION:\s*(PASS|FAIL)\b`)
+	blockedMark = text.MustPattern(`(?m)^[ \t]*LOOP_BLOCKED:\s*(\S.*)$`)
 )
 
 // verification returns the last verdict in an answer: pass, fail or "".
 func verification(answer string) string {
-	all := verdictMark.FindAllStringSubmatch(answer, -1)
+	all := verdictMark().FindAllStringSubmatch(answer, -1)
 	if len(all) == 0 {
 		return ""
 	}
@@ -31,7 +30,7 @@ func verification(answer string) string {
 // blocked returns the question of the first line that says it cannot go on, or
 // "".
 func blocked(answer string) string {
-	m := blockedMark.FindStringSubmatch(answer)
+	m := blockedMark().FindStringSubmatch(answer)
 	if m == nil {
 		return ""
 	}

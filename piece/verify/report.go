@@ -3,7 +3,6 @@ package verify
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -96,14 +95,14 @@ func bound(args []string) []string {
 	return out
 }
 
-var control = regexp.MustCompile(`\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)`)
+var control = text.MustPattern(`\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)`)
 
 // plain returns output without the codes that colour it.
 func plain(s string) string {
 	if !strings.Contains(s, "\x1b") {
 		return s
 	}
-	return control.ReplaceAllString(s, "")
+	return control().ReplaceAllString(s, "")
 }
 
 // history is what later prompts see: how many checks passed, or the end of the

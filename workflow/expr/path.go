@@ -1,7 +1,6 @@
 package expr
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -32,15 +31,23 @@ func prototype(word string) bool {
 	return word == "__proto__" || word == "prototype" || word == "constructor"
 }
 
-var namePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
+const maxName = 64 // bytes of a name
 
-// ValidName tells whether a variable may have this name.
+// ValidName tells whether a variable may have this name: ASCII letters, digits,
+// "_" and "-", a letter first.
 func ValidName(name string) bool {
-	return namePattern.MatchString(name) && !prototype(name)
+	for i := range len(name) {
+		if !segmentByte(name[i]) || i == 0 && !letter(name[i]) {
+			return false
+		}
+	}
+	return name != "" && len(name) <= maxName && !prototype(name)
 }
 
+func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+
 func segmentByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
+	return letter(c) || c >= '0' && c <= '9' || c == '_' || c == '-'
 }
 
 // segments splits "a.b.0" and tells whether every part is a segment.

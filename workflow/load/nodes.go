@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/tenonrun/tenon/internal/text"
 	"github.com/tenonrun/tenon/piece"
 	"github.com/tenonrun/tenon/workflow"
 )
@@ -117,7 +117,7 @@ func (c *checker) checkImplied(b *body, n *node) {
 	}
 }
 
-var outcomeShape = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
+var outcomeShape = text.MustPattern(`^[a-z][a-z0-9-]{0,31}$`)
 
 // checkOutcomes compares the wired outcomes of each node with those its piece
 // has, after all bodies are known: a component has the outputs of its body.
@@ -160,7 +160,7 @@ func (c *checker) completeTraits(n *node) bool {
 	}
 	seen := map[string]bool{}
 	for _, outcome := range n.traits.Outcomes {
-		if seen[outcome] || !outcomeShape.MatchString(outcome) {
+		if seen[outcome] || !outcomeShape().MatchString(outcome) {
 			c.fail(workflow.CodeInvalidPiece, n.pointer+"/kind", fmt.Sprintf("piece %s offers outcome %q twice, or not in the form of an outcome", n.kind, outcome), "this is a defect of the piece")
 			return false
 		}
