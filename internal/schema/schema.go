@@ -12,21 +12,21 @@ package schema
 
 import (
 	"bytes"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"regexp"
+	"slices"
 	"strings"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"sync"
 )
-
-// address names the schema for the library; nothing is ever read from it.
-const address = "schema:///root"
 
 // Schema is a compiled schema. It may be used by any number of goroutines.
 type Schema struct {
-	compiled *jsonschema.Schema
+	root     *node
 	document any
 }
 
@@ -67,37 +67,36 @@ func Compile(raw []byte) (*Schema, error) {
 	default:
 		return nil, Problems{{Keyword: "type", Message: "a schema is an object, true or false"}}
 	}
-	if ps := lint(document); len(ps) > 0 {
-		return nil, ps
-	}
-	c := jsonschema.NewCompiler()
-	c.DefaultDraft(jsonschema.Draft2020)
-	c.UseLoader(noLoader{})
-	if err := c.AddResource(address, document); err != nil {
-		return nil, fmt.Errorf("compiling a schema: %w", err)
-	}
-	compiled, err := c.Compile(address)
+	meta, err := ofSchemas()
 	if err != nil {
-		return nil, compileProblems(err)
+		return nil, err
 	}
-	return &Schema{compiled: compiled, document: document}, nil
+	return build(document, meta)
 }
 
-// noLoader refuses to load what a schema refers to.
-type noLoader struct{}
+//go:embed draft.schema.json
+var draftSchema []byte
 
-// Load refuses.
-func (noLoader) Load(url string) (any, error) {
-	return nil, fmt.Errorf("%s is outside the schema; put it under $defs", url)
-}
-
-func compileProblems(err error) Problems {
-	var invalid *jsonschema.SchemaValidationError
-	var verr *jsonschema.ValidationError
-	if errors.As(err, &invalid) && errors.As(invalid.Err, &verr) {
-		return report{}.problems(verr)
+// ofSchemas is the schema of schemas. It is compiled when it is first needed.
+var ofSchemas = sync.OnceValues(func() (*Schema, error) {
+	document, err := decode(draftSchema)
+	if err != nil {
+		return nil, fmt.Errorf("reading the schema of schemas: %w", err)
 	}
-	return Problems{{Message: strings.ReplaceAll(err.Error(), address, "")}}
+	return build(document, nil)
+})
+
+func build(document any, meta *Schema) (*Schema, error) {
+	b := builder{
+		survey:   &survey{schemas: map[string]bool{}, anchors: map[string]string{}, patterns: map[string]*regexp.Regexp{}},
+		document: document, meta: meta, nodes: map[string]*node{},
+	}
+	b.visit(document, "")
+	root := b.node("", document)
+	if len(b.complaints) > 0 {
+		return nil, b.complaints.inOrder()
+	}
+	return &Schema{root: root, document: document}, nil
 }
 
 // Validate returns every problem of a value, or nil. A json.RawMessage or []byte is
@@ -110,8 +109,10 @@ func (s *Schema) Validate(value any) Problems {
 		raw = v
 	case []byte:
 		raw = v
-	case nil, bool, string, float64, map[string]any, []any:
 	default:
+		if decoded(value) {
+			break
+		}
 		var err error
 		if raw, err = json.Marshal(value); err != nil {
 			return Problems{{Message: fmt.Sprintf("a %T has no JSON: %v", value, err)}}
@@ -127,18 +128,36 @@ func (s *Schema) Validate(value any) Problems {
 }
 
 func (s *Schema) validate(value any) Problems {
-	var verr *jsonschema.ValidationError
-	switch err := s.compiled.Validate(value); {
-	case err == nil:
+	c := check{node: s.root, value: value}
+	c.run()
+	if len(c.found) == 0 {
 		return nil
-	case !errors.As(err, &verr):
-		return Problems{{Message: err.Error()}}
 	}
-	return report{document: s.document}.problems(verr)
+	return c.found.inOrder()
 }
 
-// decode reads one JSON value. Numbers become doubles: the library computes with
-// exact fractions, which a long exponent would blow up.
+// decoded tells that a value is as decode gives it.
+func decoded(value any) bool {
+	switch v := value.(type) {
+	case nil, bool, string:
+		return true
+	case float64:
+		return !math.IsNaN(v) && !math.IsInf(v, 0)
+	case []any:
+		return !slices.ContainsFunc(v, func(item any) bool { return !decoded(item) })
+	case map[string]any:
+		for _, member := range v {
+			if !decoded(member) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// decode reads one JSON value. Numbers become doubles, whose exponent is bounded:
+// exact fractions of a longer one would blow up.
 func decode(raw []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	var value any
