@@ -182,7 +182,7 @@ func (p *program) commit(s *scope, v *visit, e workflow.Event, f *workflow.Settl
 		put(&s.sessions, name, f.Session)
 	}
 	if !f.Private.Absent() {
-		put(&s.private, name, f.Private)
+		put(&s.private, v.node.private, f.Private)
 	}
 	if f.History != "" {
 		p.remember(s, v, f.History)
@@ -196,6 +196,9 @@ func (p *program) commit(s *scope, v *visit, e workflow.Event, f *workflow.Settl
 	}
 	if f.Candidate != "" {
 		p.candidate = f.Candidate
+		if p.verified != nil && p.verified.Candidate != f.Candidate {
+			p.verified = nil
+		}
 	}
 	if f.Verified != nil {
 		p.verified = f.Verified

@@ -10,15 +10,32 @@ import (
 )
 
 func (p *program) component(v *visit) error {
-	c, err := params[workflow.ComponentParams](v)
-	if err != nil {
-		return err
-	}
 	s := newScope(string(v.id), v.path(), v.node.bodies[""], v.scope, v)
 	for _, name := range s.body.inputs {
 		if val, ok := v.scope.vars[name]; ok {
 			s.vars[name] = val
 		}
+	}
+	if err := p.inputs(v, s); err != nil {
+		return err
+	}
+	p.scopes[s.id] = s
+	p.advance(s, s.body.entry)
+	return nil
+}
+
+// inputs gives a body its variables.
+func (p *program) inputs(v *visit, s *scope) error {
+	if v.node.kind != workflow.KindComponent {
+		own, err := params[standIn](v)
+		for name, raw := range own {
+			s.vars[name] = workflow.Inline(raw)
+		}
+		return err
+	}
+	c, err := params[workflow.ComponentParams](v)
+	if err != nil {
+		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Inputs)) {
 		val, err := p.argument(v.scope, c.Inputs[name])
@@ -31,8 +48,6 @@ func (p *program) component(v *visit) error {
 		}
 		s.vars[name] = workflow.Inline(text)
 	}
-	p.scopes[s.id] = s
-	p.advance(s, s.body.entry)
 	return nil
 }
 

@@ -18,30 +18,35 @@ func (p *program) carryOut(v *visit) {
 		p.fail(v, *v.problem)
 		return
 	}
-	var err error
+	err := p.byKind(v)
+	if err != nil {
+		p.fail(v, workflow.Failure{Code: workflow.CodeOf(err), Message: err.Error()})
+	}
+}
+
+func (p *program) byKind(v *visit) error {
+	if v.node.component {
+		return p.component(v)
+	}
 	switch v.node.kind {
 	case workflow.KindCondition:
 		p.condition(v)
 	case workflow.KindAssign:
-		err = p.assign(v)
+		return p.assign(v)
 	case workflow.KindEnd:
-		err = p.end(v)
+		return p.end(v)
 	case workflow.KindJoin:
-		err = p.joined(v)
-	case workflow.KindComponent:
-		err = p.component(v)
+		return p.joined(v)
 	case workflow.KindMap:
-		err = p.mapped(v)
+		return p.mapped(v)
 	case workflow.KindParallel:
-		err = p.parallel(v)
+		return p.parallel(v)
 	case workflow.KindWait:
-		err = p.wait(v)
+		return p.wait(v)
 	case workflow.KindWorkflow:
-		err = p.child(v)
+		return p.child(v)
 	}
-	if err != nil {
-		p.fail(v, workflow.Failure{Code: workflow.CodeOf(err), Message: err.Error()})
-	}
+	return nil
 }
 
 func (p *program) condition(v *visit) {

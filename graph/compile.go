@@ -61,7 +61,12 @@ type node struct {
 	control   any // typed params of a control kind
 	expr      *expr.Expr
 	bodies    map[string]*body // parallel branches; "" is the body of a component or map
+	component bool             // a component, or a kind that stands for a body
+	private   string           // name of its private state in the scope
 }
+
+// standIn are the params of a kind that stands for a body: its variables.
+type standIn map[string]json.RawMessage
 
 // New returns the Program of a run of a graph.
 func (f *Factory) New(run workflow.RunID, start workflow.RunStarted, values workflow.Values) (workflow.Program, error) {
@@ -158,8 +163,16 @@ func (c *compiler) node(name string, n workflow.Node) (*node, error) {
 	if out.traits, err = c.describe(p, out); err != nil {
 		return nil, err
 	}
+	if out.private = name; out.traits.Shares != "" {
+		out.private = "$" + out.traits.Shares // no node can have this name
+	}
 	if err := c.control(out); err != nil {
 		return nil, err
+	}
+	if p.Body != nil {
+		if err := c.standIn(p, out); err != nil {
+			return nil, err
+		}
 	}
 	return out, freeze(out)
 }
@@ -272,6 +285,7 @@ func (c *compiler) control(n *node) error {
 		decode[workflow.WorkflowParams](n, &err)
 	case workflow.KindComponent:
 		p := decode[workflow.ComponentParams](n, &err)
+		n.component = true
 		err = c.single(n, workflow.BodyRef{Name: p.Ref}, err)
 	case workflow.KindMap:
 		p := decode[workflow.MapParams](n, &err)
@@ -286,6 +300,16 @@ func (c *compiler) control(n *node) error {
 		}
 	}
 	return err
+}
+
+// standIn compiles the body that a kind stands for.
+func (c *compiler) standIn(p piece.Piece, n *node) error {
+	b, err := p.Body(n.params)
+	if err == nil {
+		decode[standIn](n, &err)
+	}
+	n.component = true
+	return c.single(n, workflow.BodyRef{Inline: &b}, err)
 }
 
 func (c *compiler) single(n *node, ref workflow.BodyRef, err error) error {

@@ -178,13 +178,13 @@ func TestUnprovenEnds(t *testing.T) {
 	// An edge to nothing is a success that proves nothing.
 	p := begin(t, doc2(`"entry":"w","nodes":{`+task("w", "")+`}`), required)
 	p.next("w")
-	p.wantEnd(workflow.StatusUnproven, "verification_not_available")
+	p.wantEnd(workflow.StatusUnproven, "unverified")
 	// So is one with a proof that a later write revoked.
 	p = begin(t, doc2(`"entry":"v","nodes":{`+task("v", "w")+","+node("w", "work", `{"effect":"write"}`, "next>")+`}`), required)
 	p.settle("v", workflow.Settled{Outcome: "next", Verified: &workflow.Verified{Receipt: "r1", Candidate: "c1:a"}})
 	p.wantLookup("w", `{"candidateHash":"c1:a","receiptId":"r1"}`, "$verified")
 	p.next("w")
-	p.wantEnd(workflow.StatusUnproven, "verification_not_available")
+	p.wantEnd(workflow.StatusUnproven, "unverified")
 	// With a proof that stands, it is done.
 	p = begin(t, doc2(`"entry":"v","nodes":{`+task("v", "")+`}`), required)
 	p.settle("v", workflow.Settled{Outcome: "next", Verified: &workflow.Verified{Receipt: "r1", Candidate: "c1:a"}})

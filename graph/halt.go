@@ -39,7 +39,7 @@ func (p *program) stalled() {
 
 // leaf reports whether a visit is not only waiting for a body below it.
 func (p *program) leaf(v *visit) bool {
-	return v.node.kind != workflow.KindComponent || v.state != stateRunning
+	return !v.node.component || v.state != stateRunning
 }
 
 func handler(s *scope) *scope {
@@ -156,7 +156,7 @@ func (p *program) complete(s *scope, c workflow.Completion) {
 	case c.OK && p.start.Options.Verified != nil && *p.start.Options.Verified && p.verified == nil && !c.Verified:
 		e.Status = workflow.StatusUnproven
 		c.OK = false
-		c.Reasons = append(c.Reasons, string(workflow.CodeVerifyUnavailable))
+		c.Reasons = append(c.Reasons, string(workflow.CodeUnverified))
 	case c.OK:
 		e.Status = workflow.StatusSucceeded
 	}
@@ -172,7 +172,7 @@ func (p *program) cancel() {
 	}
 	for _, v := range p.sortedVisits() {
 		switch {
-		case v.state == stateRunning && (!v.self || v.fan != nil || v.node.kind == workflow.KindComponent):
+		case v.state == stateRunning && (!v.self || v.fan != nil || v.node.component):
 			p.give(workflow.CancelVisit{Visit: v.id}) // what runs below needs its scope
 			continue
 		case v.node.kind == workflow.KindWorkflow && v.state == stateRunning:

@@ -269,7 +269,7 @@ func (p *program) want(v *visit) {
 		c.Effect, c.AI, c.Provider, c.Uncertain, c.Steerable = t.Effect, t.AI, t.Provider, t.Uncertain, t.Steerable
 		c.Limits = s.limits
 		c.Context = workflow.VisitContext{
-			History: p.historyText(s), Session: s.sessions[n.name], Private: s.private[n.name],
+			History: p.historyText(s), Session: s.sessions[n.name], Private: s.private[n.private],
 			Item: s.item, Group: n.group, Label: n.label,
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -300,20 +301,39 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-func TestEndWithoutReceipts(t *testing.T) {
+func TestEndsThatMustBeVerified(t *testing.T) {
 	t.Parallel()
-	for params, want := range map[string]workflow.Completion{
-		`{"outcome":"success","requiresVerified":true}`:                         {Status: workflow.StatusUnproven, Reasons: []string{"verification_not_available"}},
-		`{"outcome":"success","requiresVerified":true,"reason":"r","exit":"x"}`: {Status: workflow.StatusUnproven, Reasons: []string{"r", "verification_not_available"}, Exit: "x"},
-		`{"outcome":"failure","requiresVerified":true,"reason":"r"}`:            {Reasons: []string{"r"}},
+	const must = `{"outcome":"success","requiresVerified":true}`
+	broken := func() (string, error) { return "", errors.New("index is broken") }
+	for name, tc := range map[string]struct {
+		params, proven, now string
+		hash                func() (string, error)
+		want                workflow.Completion
+	}{
+		"verified":   {params: must, proven: "c1:a", now: "c1:a", want: workflow.Completion{OK: true, Verified: true}},
+		"no proof":   {params: must, now: "c1:a", want: workflow.Completion{Status: workflow.StatusUnproven, Reasons: []string{"unverified"}}},
+		"changed":    {params: must, proven: "c1:a", now: "c1:b", want: workflow.Completion{Status: workflow.StatusUnproven, Reasons: []string{"unverified"}}},
+		"with more":  {params: `{"outcome":"success","requiresVerified":true,"reason":"r","exit":"x"}`, want: workflow.Completion{Status: workflow.StatusUnproven, Reasons: []string{"r", "unverified"}, Exit: "x"}},
+		"failure":    {params: `{"outcome":"failure","requiresVerified":true,"reason":"r"}`, hash: broken, want: workflow.Completion{Reasons: []string{"r"}}},
+		"unreadable": {params: must, proven: "c1:a", hash: broken},
 	} {
-		_, run := contextOf(t, "end", 1, params)
-		s, err := run()
-		if err != nil || s.Completion == nil {
-			t.Fatalf("%s: %+v, %v", params, s, err)
+		c, run := contextOf(t, "end", 1, tc.params)
+		c.Digest, c.Hash, c.State = tc.now, tc.hash, map[string]any{"$verified": nil}
+		if tc.proven != "" {
+			c.State["$verified"] = map[string]any{"receiptId": "x", "candidateHash": tc.proven}
 		}
-		if got := *s.Completion; got.OK || got.Verified || got.Status != want.Status || got.Exit != want.Exit || !slices.Equal(got.Reasons, want.Reasons) {
-			t.Errorf("%s: %+v, want %+v", params, got, want)
+		s, err := run()
+		if name == "unreadable" {
+			if err == nil || !strings.Contains(err.Error(), "index is broken") {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if err != nil || s.Completion == nil {
+			t.Fatalf("%s: %+v, %v", name, s, err)
+		}
+		if got := *s.Completion; !reflect.DeepEqual(got, tc.want) || len(s.Warnings) > 0 != (got.Status == workflow.StatusUnproven) {
+			t.Errorf("%s: %+v, want %+v; %q", name, got, tc.want, s.Warnings)
 		}
 	}
 	c, run := contextOf(t, "end", 1, `{"outcome":"failure","blockerFrom":"check"}`)

@@ -10,8 +10,8 @@ import (
 	"github.com/tenonrun/tenon/workflow"
 )
 
-// runEnd carries out an end whose success must be verified. There are no
-// receipts to prove it with, so a success is unproven.
+// runEnd carries out an end whose success must be verified: a receipt of this
+// run must certify the files as they are now.
 func runEnd(ctx context.Context, c piece.Context) (workflow.Settled, error) {
 	p, err := params.Read[workflow.EndParams](c.Frame().Params)
 	if err != nil {
@@ -21,11 +21,19 @@ func runEnd(ctx context.Context, c piece.Context) (workflow.Settled, error) {
 	if p.Reason != "" {
 		done.Reasons = append(done.Reasons, p.Reason)
 	}
-	if p.Outcome == "success" {
-		done.Status = workflow.StatusUnproven
-		done.Reasons = append(done.Reasons, string(workflow.CodeVerifyUnavailable))
-	}
 	s := workflow.Settled{Completion: done}
+	if p.Outcome == "success" {
+		why, hash, err := unproven(ctx, c)
+		if err != nil {
+			return workflow.Settled{}, err
+		}
+		s.Candidate = hash
+		if done.OK, done.Verified = why == "", why == ""; why != "" {
+			done.Status = workflow.StatusUnproven
+			done.Reasons = append(done.Reasons, string(workflow.CodeUnverified))
+			s.Warnings = append(s.Warnings, c.Frame().Node+": "+why)
+		}
+	}
 	if p.BlockerFrom != "" {
 		blocker, ok, err := c.Lookup(ctx, "$outputs", p.BlockerFrom, "blocker")
 		if err != nil {
@@ -36,4 +44,23 @@ func runEnd(ctx context.Context, c piece.Context) (workflow.Settled, error) {
 		}
 	}
 	return s, nil
+}
+
+// unproven says why the work is not verified, "" when it is, and the candidate as
+// it is now.
+func unproven(ctx context.Context, c piece.Context) (why, hash string, err error) {
+	proven, _, err := c.Lookup(ctx, "$verified", "candidateHash")
+	if err != nil {
+		return "", "", fmt.Errorf("reading what is verified: %w", err)
+	}
+	if proven == nil {
+		return "no valid receipt of a full verification stands: nothing was verified, or something was written after it", "", nil
+	}
+	if hash, err = candidate(ctx, c); err != nil {
+		return "", "", err
+	}
+	if hash != proven {
+		return fmt.Sprintf("the files changed after they were verified: %v was, %s is now", proven, hash), hash, nil
+	}
+	return "", hash, nil
 }
