@@ -44,9 +44,9 @@ func (t *Tenon) sweep(ctx context.Context, run workflow.RunID, kinds []string) e
 }
 
 // candidate hashes the work trees of a run.
-func (t *Tenon) candidate(ctx context.Context, repos []workflow.RepositoryInfo) (string, error) {
+func (t *Tenon) candidate(ctx context.Context, f piece.Frame) (string, error) {
 	cfg := git.Config{State: []string{t.Project.State}}
-	for _, r := range repos {
+	for _, r := range f.Repositories {
 		cfg.Repositories = append(cfg.Repositories, workspace.Repository{ID: r.ID, Path: r.Path, Scope: r.Scope})
 	}
 	c, err := git.New(cfg)

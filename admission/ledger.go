@@ -116,6 +116,16 @@ func (g *Gate) ReserveChild(v workflow.VisitID) (workflow.Budget, *workflow.Refu
 	return b, nil
 }
 
+// Deadline is when the active time of the run is up, if it is active all the time
+// from now on; 0 is never.
+func (g *Gate) Deadline(now workflow.Time) workflow.Time {
+	limit := time.Duration(g.opts.Budget.MaxDurationMs) * time.Millisecond
+	if limit == 0 {
+		return 0
+	}
+	return now.Add(limit - g.clock.total(now))
+}
+
 // Offer is what a call is allowed.
 type Offer struct {
 	Output int   // output tokens

@@ -30,6 +30,7 @@ type attempt struct {
 	mu     sync.Mutex
 	word   string // streamed and not shown yet
 	again  *admission.Verdict
+	proven bool // the candidate stood verified when it began
 }
 
 // begin starts the attempt of an admitted visit.
@@ -38,7 +39,7 @@ func (r *run) begin(ctx context.Context, v admission.Verdict) {
 		old.again = &v
 		return
 	}
-	a := &attempt{r: r, cmd: v.Command, number: v.Attempt}
+	a := &attempt{r: r, cmd: v.Command, number: v.Attempt, proven: r.isProven(v.Command.Visit)}
 	a.ctx, a.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	start := &r.Start
 	a.frame = piece.Frame{
@@ -46,7 +47,7 @@ func (r *run) begin(ctx context.Context, v admission.Verdict) {
 		Attempt: v.Attempt, Kind: v.Command.Kind, Level: start.Level, Params: v.Command.Params,
 		Context: v.Command.Context, Steering: slices.Clone(r.Memory.Steering[v.Command.Visit]),
 		Repositories: start.Options.Repositories, Roles: start.Options.Roles, Policies: start.Options.Policies,
-		Launch: start.Launch, Checks: start.Options.Checks, Timeouts: start.Options.Timeouts, Now: r.Last,
+		Launch: start.Launch, Checks: start.Options.Checks, Setup: start.Options.Setup, Deadline: r.Gate.Deadline(r.Last), Timeouts: start.Options.Timeouts, Now: r.Last,
 		Traits: piece.Traits{Effect: v.Command.Effect, AI: v.Command.AI, Provider: v.Command.Provider},
 	}
 	r.live[v.Command.Visit] = a
@@ -70,11 +71,8 @@ func (a *attempt) work() (res workflow.Settled, err error) {
 		return res, workflow.Errorf(workflow.CodePieceNotAvailable, "kind %s cannot run in this program: %s", a.cmd.Kind, p.Missing)
 	}
 	res, err = p.Run(a.ctx, a)
-	if err == nil && a.r.hashes && a.cmd.Effect == workflow.EffectWrite {
-		var herr error
-		if res.Candidate, herr = a.Candidate(a.ctx); herr != nil { // the work is done all the same
-			res.Warnings = append(res.Warnings, fmt.Sprintf("hashing the work tree after %s: %v", a.cmd.Node, herr))
-		}
+	if err == nil {
+		err = a.certify(a.ctx, p, &res)
 	}
 	return res, err
 }
@@ -106,15 +104,6 @@ func (a *attempt) Progress(p executor.Progress) {
 	}
 	p.Text = a.r.e.cfg.Redact.Redact(p.Text)
 	a.r.e.cfg.Observe(Notice{Run: a.r.ID, Visit: a.cmd.Visit, Node: a.cmd.Node, Progress: &p})
-}
-
-// Candidate implements piece.Candidater.
-func (a *attempt) Candidate(ctx context.Context) (string, error) {
-	hash := a.r.e.cfg.Candidate
-	if hash == nil {
-		return "", workflow.Errorf(workflow.CodeInternal, "hashing the work tree: this engine has none")
-	}
-	return hash(ctx, a.frame.Repositories)
 }
 
 // Turn implements piece.Context.
@@ -157,51 +146,49 @@ func (a *attempt) orphaned() error {
 	return workflow.Errorf(workflow.CodeInterrupted, "run %s is no longer driven by this process", a.r.ID)
 }
 
-type found struct {
-	value any
-	ok    bool
-	err   error
+// peek is a look at the run from an attempt.
+type peek struct {
+	see  func(*run)
+	done chan struct{}
 }
 
-type lookup struct {
-	visit workflow.VisitID
-	root  string
-	path  []string
-	reply chan found
-}
-
-func (m *lookup) handle(r *run) error {
-	reader, ok := r.Program.(workflow.Reader)
-	if !ok {
-		m.reply <- found{}
-		return nil
-	}
-	var f found
-	f.value, f.ok, f.err = reader.Lookup(m.visit, m.root, m.path)
-	m.reply <- f
+func (m *peek) handle(r *run) error {
+	m.see(r)
+	close(m.done)
 	return nil
 }
 
-// Lookup implements piece.Context.
-func (a *attempt) Lookup(_ context.Context, root string, path ...string) (any, bool, error) {
-	m := &lookup{visit: a.cmd.Visit, root: root, path: path, reply: make(chan found, 1)}
+// peek lets see look at the run between two facts.
+func (a *attempt) peek(see func(*run)) error {
+	m := &peek{see: see, done: make(chan struct{})}
 	if err := a.send(m); err != nil {
-		return nil, false, err
+		return err
 	}
-	f, err := hear(a, m.reply)
-	if err != nil {
-		return nil, false, err
-	}
-	return f.value, f.ok, f.err
+	_, err := hear(a, m.done)
+	return err
 }
 
-type note struct {
+// Lookup implements piece.Context.
+func (a *attempt) Lookup(_ context.Context, root string, path ...string) (value any, ok bool, err error) {
+	gone := a.peek(func(r *run) {
+		if reader, can := r.Program.(workflow.Reader); can {
+			value, ok, err = reader.Lookup(a.cmd.Visit, root, path)
+		}
+	})
+	if gone != nil {
+		return nil, false, gone
+	}
+	return value, ok, err
+}
+
+// fact is something that an attempt wants to have recorded.
+type fact struct {
 	about ref
-	p     *workflow.Progress
+	p     workflow.Payload
 	reply chan error
 }
 
-func (m *note) handle(r *run) error {
+func (m *fact) handle(r *run) error {
 	if err := r.record(m.about, m.p); err != nil {
 		return err
 	}
@@ -209,14 +196,19 @@ func (m *note) handle(r *run) error {
 	return nil
 }
 
-// Note implements piece.Context.
-func (a *attempt) Note(_ context.Context, kind, text string) error {
-	m := &note{about: refOf(a.cmd, a.number), p: &workflow.Progress{Kind: kind, Message: text}, reply: make(chan error, 1)}
+// record returns when the fact is durable.
+func (a *attempt) record(p workflow.Payload) error {
+	m := &fact{about: refOf(a.cmd, a.number), p: p, reply: make(chan error, 1)}
 	if err := a.send(m); err != nil {
 		return err
 	}
 	told, err := hear(a, m.reply)
 	return errors.Join(told, err)
+}
+
+// Note implements piece.Context.
+func (a *attempt) Note(_ context.Context, kind, text string) error {
+	return a.record(&workflow.Progress{Kind: kind, Message: text})
 }
 
 type answered struct {

@@ -27,7 +27,10 @@ type Config struct {
 	// Executor returns the executor behind a provider's name.
 	Executor func(provider string) (executor.Executor, error)
 	// Candidate hashes the work tree of a run; nil when there is none.
-	Candidate func(ctx context.Context, repositories []workflow.RepositoryInfo) (string, error)
+	Candidate func(ctx context.Context, f piece.Frame) (string, error)
+	// Desk makes the directory that belongs to a visit, outside of its work
+	// trees; nil when there is none.
+	Desk func(run workflow.RunID, visit workflow.VisitID) (string, error)
 	// Child makes the launch of a child run from its parent, the pinned document
 	// and the inputs; nil when there are none.
 	Child func(parent workflow.RunStarted, doc workflow.Ref, text, inputs []byte) (Launch, error)

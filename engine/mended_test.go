@@ -12,6 +12,7 @@ import (
 	"github.com/tenonrun/tenon/engine"
 	"github.com/tenonrun/tenon/executor"
 	"github.com/tenonrun/tenon/internal/text"
+	"github.com/tenonrun/tenon/piece"
 	"github.com/tenonrun/tenon/provider"
 	"github.com/tenonrun/tenon/store"
 	"github.com/tenonrun/tenon/workflow"
@@ -33,7 +34,7 @@ func TestRetryOfAWrite(t *testing.T) {
 func TestConditionsSeeTheWholeState(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(c *engine.Config) {
-		c.Candidate = func(context.Context, []workflow.RepositoryInfo) (string, error) { return "c1:abc", nil }
+		c.Candidate = func(context.Context, piece.Frame) (string, error) { return "c1:abc", nil }
 	})
 	res := r.run(def2("ai", step("ai", `,"model":"A","effect":"write"`, "q")+`,`+
 		`"q":{"kind":"question","params":{"text":"?"},"ends":{"next":"see"}},`+
@@ -47,7 +48,7 @@ func TestNodesThatChangeNothingHashNothing(t *testing.T) {
 	t.Parallel()
 	var hashed atomic.Int64
 	r := newRig(t, func(c *engine.Config) {
-		c.Candidate = func(context.Context, []workflow.RepositoryInfo) (string, error) { hashed.Add(1); return "c1:abc", nil }
+		c.Candidate = func(context.Context, piece.Frame) (string, error) { hashed.Add(1); return "c1:abc", nil }
 	})
 	wantStatus(t, r.run(def2("a", step("a", `,"effect":"write"`, "b")+","+step("b", "", "done")+","+ends)), workflow.StatusSucceeded)
 	if n := hashed.Load(); n != 0 {
