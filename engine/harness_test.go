@@ -31,10 +31,13 @@ type world struct {
 	model  func(ctx context.Context, prompt string, g executor.Grant) (executor.Done, error)
 	block  chan struct{} // a "hang" step waits for it
 	begun  chan string   // names of hanging steps
+	tree   atomic.Value  // text of the work tree
 }
 
 func newWorld() *world {
-	return &world{did: map[string]int{}, block: make(chan struct{}), begun: make(chan string, 1000)}
+	w := &world{did: map[string]int{}, block: make(chan struct{}), begun: make(chan string, 1000)}
+	w.tree.Store("as committed")
+	return w
 }
 
 func (w *world) do(name string) {
@@ -66,6 +69,11 @@ func (w *world) types() map[workflow.EventType]int {
 		out[e.Type()]++
 	}
 	return out
+}
+
+// kinds are what workflows of these tests are made of.
+func kinds(w *world) []piece.Piece {
+	return append(control.Pieces(), stepPiece(w), provePiece(w, "prove", true), provePiece(w, "claim", false), pairPiece)
 }
 
 // stepParams are those of the test piece "step".
@@ -213,7 +221,7 @@ func newRig(t *testing.T, tune ...func(*engine.Config)) *rig {
 // reopen makes a new engine over the same store, as a new process would.
 func (r *rig) reopen(tune ...func(*engine.Config)) {
 	r.t.Helper()
-	pieces, err := piece.NewRegistry(append(control.Pieces(), stepPiece(r.w))...)
+	pieces, err := piece.NewRegistry(kinds(r.w)...)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -223,6 +231,7 @@ func (r *rig) reopen(tune ...func(*engine.Config)) {
 		Programs: map[string]workflow.Factory{workflow.KindGraph: graph.New(graph.Config{Pieces: pieces, Backend: backend})},
 		Executor: func(string) (executor.Executor, error) { return r.w, nil },
 		Observe:  r.w.see, Poll: 5 * time.Millisecond,
+		Candidate: func(context.Context, piece.Frame) (string, error) { return "c1:" + r.w.tree.Load().(string), nil },
 	}
 	cfg.Child = func(parent workflow.RunStarted, doc workflow.Ref, text, inputs []byte) (engine.Launch, error) {
 		l := launch(r.t, string(text))

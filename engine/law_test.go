@@ -10,7 +10,6 @@ import (
 	"github.com/tenonrun/tenon/executor"
 	"github.com/tenonrun/tenon/graph"
 	"github.com/tenonrun/tenon/piece"
-	"github.com/tenonrun/tenon/piece/control"
 	"github.com/tenonrun/tenon/store"
 	"github.com/tenonrun/tenon/workflow"
 )
@@ -48,7 +47,7 @@ type law struct {
 }
 
 func (l law) program() workflow.Program {
-	pieces, err := piece.NewRegistry(append(control.Pieces(), stepPiece(l.r.w))...)
+	pieces, err := piece.NewRegistry(kinds(l.r.w)...)
 	if err != nil {
 		l.t.Fatal(err)
 	}
