@@ -128,6 +128,10 @@ func say(run workflow.RunID, e workflow.Event, v past) string {
 		return fmt.Sprintf("! run %s is paused by %s", run, p.By)
 	case *workflow.CancelRequested:
 		return fmt.Sprintf("! run %s is being cancelled by %s", run, p.By)
+	case *workflow.EvidenceKept:
+		if p.State != workflow.ReceiptPending {
+			return "  " + v.name + " keeps " + receiptLine(*p)
+		}
 	case *workflow.Progress:
 		return strings.TrimSpace(fmt.Sprintf("  %s %s: %s", v.name, p.Kind, p.Message))
 	}

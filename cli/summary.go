@@ -40,10 +40,28 @@ func (a *app) summary(res history.Result) {
 	for _, f := range res.Failures {
 		fmt.Fprintf(w, "  failed %s: %s (%s)\n", f.Node, indent(f.Message), f.Code)
 	}
+	for _, e := range res.Evidence {
+		fmt.Fprintf(w, "  %s  %s\n", e.Node, receiptLine(e.EvidenceKept))
+	}
 	for _, warn := range res.Warnings {
 		fmt.Fprintf(w, "  warning: %s\n", warn)
 	}
 	fmt.Fprintf(w, "  %d visits, %s, %s\n", res.Visits, spent(res.Usage), took(res))
+}
+
+// receiptLine tells a receipt in one line.
+func receiptLine(e workflow.EvidenceKept) string {
+	s := fmt.Sprintf("receipt %s: %s, %s", e.Receipt, e.State, e.Scope)
+	if e.Commands > 0 {
+		s += fmt.Sprintf(", %d checks passed", e.Commands)
+	}
+	if e.Candidate != "" {
+		s += ", candidate " + e.Candidate[:min(len(e.Candidate), 15)]
+	}
+	if e.Reason != "" {
+		s += ": " + e.Reason
+	}
+	return s
 }
 
 func because(res history.Result) string {

@@ -26,7 +26,7 @@ type Result struct {
 	Dead        []Dead                     `json:"dead"` // AI visits that failed
 	Warnings    []string                   `json:"warnings,omitempty"`
 	Usage       Usage                      `json:"usage"`
-	Evidence    []json.RawMessage          `json:"evidence"`
+	Evidence    []Evidence                 `json:"evidence"` // the newest receipts, oldest first, without what they hold
 	Artifacts   []json.RawMessage          `json:"artifacts"`
 	ResumeAfter workflow.Time              `json:"resumeAfter,omitzero"`
 	ForkOf      workflow.RunID             `json:"forkOf,omitempty"`
@@ -71,6 +71,14 @@ type Dead struct {
 	workflow.Failure
 }
 
+// Evidence is a receipt that a visit kept.
+type Evidence struct {
+	Visit workflow.VisitID `json:"visit"`
+	Node  string           `json:"node"`
+	At    workflow.Time    `json:"at"`
+	workflow.EvidenceKept
+}
+
 // Standing returns the status of a run for people: a run that nobody drives is
 // not running but interrupted.
 func Standing(h store.Head) workflow.Status {
@@ -103,7 +111,7 @@ func (s *State) Result(status workflow.Status) (Result, error) {
 		Status: status, Exit: status.Exit(), Questions: s.Asking(), Dead: m.Dead, Warnings: m.Warnings,
 		Usage:   Usage{Totals: s.Gate.Spent(), Reserved: s.Gate.Reserved(), Unknown: m.Lost, Budget: s.Gate.Options().Budget},
 		Started: s.Begun, Updated: s.Last, ForkOf: m.ForkOf, Visits: s.Gate.Transitions(),
-		Evidence: []json.RawMessage{}, Artifacts: []json.RawMessage{}, Next: []string{},
+		Evidence: append([]Evidence{}, m.Evidence...), Artifacts: []json.RawMessage{}, Next: []string{},
 	}
 	if in := s.Gate.Inherited(); in != (workflow.Totals{}) {
 		res.Usage.Inherited = &in

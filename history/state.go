@@ -44,6 +44,7 @@ type Memory struct {
 	Dead     []Dead                                         `json:"dead,omitempty"` // AI visits that failed
 	Lost     int                                            `json:"lost,omitempty"` // invocations whose result is unknown
 	Kept     map[workflow.VisitID]workflow.EvidenceKept     `json:"kept,omitempty"`  // newest receipt of open visits, without its data
+	Evidence []Evidence                                     `json:"evidence,omitempty"`
 	Proof    *workflow.Verified                             `json:"proof,omitempty"` // newest candidate that a receipt certifies, as it was then
 }
 
@@ -181,7 +182,7 @@ func (s *State) note(e workflow.Event) {
 			}
 		}
 	case *workflow.EvidenceKept:
-		s.noteEvidence(v, p)
+		s.noteEvidence(e, p)
 	case *workflow.TimerStarted:
 		m.Timers[v] = p.Until
 	case *workflow.TimerFired:
@@ -289,12 +290,28 @@ func (s *State) forget(v workflow.VisitID) {
 	delete(m.Kept, v)
 }
 
-func (s *State) noteEvidence(v workflow.VisitID, p *workflow.EvidenceKept) {
+// maxEvidence bounds the list of receipts; the history has them all.
+const maxEvidence = 50
+
+func (s *State) noteEvidence(e workflow.Event, p *workflow.EvidenceKept) {
+	m := &s.Memory
 	kept := *p
 	kept.Data = workflow.Value{}
-	s.Memory.Kept[v] = kept
-	if p.Certifies() {
-		s.Memory.Proof = &workflow.Verified{Receipt: p.Receipt, Candidate: p.Candidate}
+	m.Kept[e.VisitID()] = kept
+	switch {
+	case p.Certifies():
+		m.Proof = &workflow.Verified{Receipt: p.Receipt, Candidate: p.Candidate}
+	case m.Proof != nil && m.Proof.Receipt == p.Receipt:
+		m.Proof = nil // it was contradicted
+	}
+	entry := Evidence{Visit: e.VisitID(), Node: e.Node, At: e.At, EvidenceKept: kept}
+	if i := slices.IndexFunc(m.Evidence, func(x Evidence) bool { return x.Receipt == p.Receipt }); i >= 0 {
+		m.Evidence[i] = entry
+		return
+	}
+	m.Evidence = append(m.Evidence, entry)
+	if len(m.Evidence) > maxEvidence {
+		m.Evidence = slices.Delete(m.Evidence, 0, 1)
 	}
 }
 
