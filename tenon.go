@@ -129,6 +129,7 @@ func (t *Tenon) newEngine() (*engine.Engine, error) {
 		})},
 		Executor:  func(name string) (executor.Executor, error) { return t.backends.executor(name) },
 		Candidate: t.candidate,
+		Desk:      t.desk,
 		Child:     t.child,
 		Sweep:     t.sweep,
 		Redact:    t.redact, Observe: t.cfg.Observe, Calls: t.Project.Config.Limits.Concurrency,

@@ -228,11 +228,7 @@ blob goes when no kept run needs it.`,
 	c.Flags().DurationVar(&older, "older-than", 30*24*time.Hour, "only runs that ended before")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		return a.with(cmd.Context(), func(t *tenon.Tenon) error {
-			k, ok := t.Store.(store.Keeper)
-			if !ok {
-				return errors.New("this store collects nothing")
-			}
-			rep, err := k.Collect(cmd.Context(), time.Now().Add(-older), !apply)
+			rep, err := t.Collect(cmd.Context(), time.Now().Add(-older), !apply)
 			if err != nil {
 				return err
 			}
