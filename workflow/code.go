@@ -121,6 +121,7 @@ const (
 	CodeOpenSpecNotFound   Code = "openspec_not_found"
 	CodeOpenSpecFailed     Code = "openspec_command_failed"
 	CodeOpenSpecOutput     Code = "openspec_invalid_output"
+	CodeChangeScope        Code = "change_scope_error"
 	CodePanic              Code = "panic"
 	CodeInternal           Code = "internal"
 )
