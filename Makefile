@@ -13,7 +13,7 @@ demo: ## run the main job on a sample repository
 
 .PHONY: build
 build: ## build bin/tenon
-	CGO_ENABLED=0 go build -trimpath -o bin/tenon ./cmd/tenon
+	CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o bin/tenon ./cmd/tenon # without tables for debuggers: a third smaller
 
 .PHONY: check
 check: format vet lint test cross docs ## everything that has to pass before a change lands

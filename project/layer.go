@@ -189,10 +189,12 @@ func (l layer) flatten(path []string, raw json.RawMessage, from func(pointer str
 	}
 	pointer := ""
 	for _, key := range path {
-		pointer += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+		pointer += "/" + pointerEscaper.Replace(key)
 	}
 	l.leaves[strings.Join(path, ".")] = leaf{path: path, raw: raw, from: from(pointer)}
 }
+
+var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
 
 // readEnv reads the settings that the environment overrides: TENON_ and the key
 // in capitals, such as TENON_LIMITS_MAX_TOKENS.

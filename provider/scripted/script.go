@@ -163,6 +163,8 @@ func object(members map[string]*shape, leaves string) *shape {
 	return s
 }
 
+var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
+
 var documentShape = object(map[string]*shape{
 	"replies": object(map[string]*shape{
 		"tool_calls": object(nil, "name args"),
@@ -203,7 +205,7 @@ func (c *checker) keys(pointer string, v any, s *shape) {
 			return
 		}
 		for key, member := range v {
-			at := pointer + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+			at := pointer + "/" + pointerEscaper.Replace(key)
 			if m := s.members[key]; m != nil {
 				c.keys(at, member, m)
 				continue
