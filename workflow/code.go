@@ -97,6 +97,8 @@ const (
 	CodeShellFailed        Code = "shell_execution_error"
 	CodeVerifyFailed       Code = "verification_execution_error"
 	CodeVerifyUnavailable  Code = "verification_not_available"
+	CodeVerifyNoProgress   Code = "verification_no_progress"
+	CodeHostPrecondition   Code = "verification_host_precondition"
 	CodeUnverified         Code = "unverified"
 	CodeInvalidRoleOutput  Code = "invalid_role_output"
 	CodeStructuredOutput   Code = "invalid_structured_output"

@@ -37,19 +37,6 @@ type Wish struct {
 	OutputCap    int
 }
 
-// FromCheck returns the command of a verification plan with its default
-// timeout.
-func FromCheck(c workflow.Check) Wish {
-	timeout := c.TimeoutMs
-	if timeout <= 0 {
-		timeout = 900_000
-	}
-	return Wish{
-		RepositoryID: c.RepositoryID, Argv: append([]string{c.Command}, c.Args...), Cwd: c.Cwd, Env: c.Env,
-		Timeout: time.Duration(timeout) * time.Millisecond,
-	}
-}
-
 // Prepare returns the command to run for a wish. Errors tell the person what to
 // change.
 func Prepare(repositories []workflow.RepositoryInfo, w Wish) (workspace.Command, error) {
@@ -123,12 +110,12 @@ func Dir(repo workflow.RepositoryInfo, cwd string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("finding cwd %q in repository %s: %w", cwd, repo.ID, err)
 	}
-	if !within(root, dir) {
+	if !Within(root, dir) {
 		return "", fmt.Errorf("cwd %q leads out of repository %s to %s", cwd, repo.ID, dir)
 	}
 	if len(repo.Scope) > 0 && !slices.ContainsFunc(repo.Scope, func(scope string) bool {
 		allowed, err := resolve(filepath.Join(root, filepath.FromSlash(scope)))
-		return err == nil && within(root, allowed) && within(allowed, dir)
+		return err == nil && Within(root, allowed) && Within(allowed, dir)
 	}) {
 		return "", fmt.Errorf("cwd %q is outside the scope of repository %s (%s)", cwd, repo.ID, strings.Join(repo.Scope, ", "))
 	}
@@ -155,7 +142,9 @@ func resolve(path string) (string, error) {
 	return real, nil
 }
 
-func within(root, path string) bool {
+// Within reports whether path is root or lies below it. Both are absolute and
+// clean; links are not followed.
+func Within(root, path string) bool {
 	rel, err := filepath.Rel(root, path)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/tenonrun/tenon/internal/text"
@@ -93,14 +92,6 @@ func TestRepository(t *testing.T) {
 	}
 	if r, err := command.Repository(repos[:1], ""); err != nil || r.ID != "repo" {
 		t.Errorf("only repository: %+v, %v", r, err)
-	}
-}
-
-func TestFromCheck(t *testing.T) {
-	t.Parallel()
-	w := command.FromCheck(workflow.Check{RepositoryID: "r", Command: "go", Args: []string{"test"}, Cwd: "c"})
-	if strings.Join(w.Argv, " ") != "go test" || w.Timeout != 15*time.Minute || w.Cwd != "c" || w.RepositoryID != "r" {
-		t.Errorf("got %+v", w)
 	}
 }
 

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path"
 
 	"github.com/tenonrun/tenon/piece"
 	"github.com/tenonrun/tenon/piece/command"
+	"github.com/tenonrun/tenon/verification"
 	"github.com/tenonrun/tenon/workflow"
 )
 
@@ -14,96 +16,62 @@ import (
 const maxProposals = 20
 
 // plan is what a visit checks.
-type plan struct {
-	setup []check
-	items []check
-	full  bool // every repository has a command, or the definition waives it
-}
+type plan struct{ setup, checks []verification.Check }
 
 // makePlan collects the checks of a visit. Errors tell what to change.
 func makePlan(ctx context.Context, c piece.Context, f piece.Frame, p verifyParams) (plan, error) {
-	out := plan{items: p.Checks, setup: wrap(p.Setup.commands)}
+	out := plan{checks: p.Checks, setup: p.Setup.commands}
+	if p.Setup.configured {
+		out.setup = verification.Commands(f.Setup)
+	}
 	switch {
 	case p.Commands.configured:
-		out.items = wrap(f.Checks)
+		out.checks = verification.Commands(f.Checks)
 	case len(p.Commands.commands) > 0:
-		out.items = wrap(p.Commands.commands)
+		out.checks = p.Commands.commands
 	}
 	if p.AdditionalCommandsFrom != "" {
 		more, err := proposals(ctx, c, p.AdditionalCommandsFrom)
 		if err != nil {
 			return out, err
 		}
-		out.items = append(out.items[:len(out.items):len(out.items)], uncovered(f, out.items, more)...)
+		out.checks = append(out.checks[:len(out.checks):len(out.checks)], uncovered(f, out.checks, more)...)
 	}
-	if len(out.items) == 0 && !p.Unverified {
+	if len(out.checks) == 0 && !p.Unverified {
 		if p.Commands.configured {
 			return out, fmt.Errorf("no verification commands are configured; add verification.commands to .tenon/config.yaml, or name one with --verify")
 		}
 		return out, fmt.Errorf("the list of commands is empty; name at least one, or set unverified")
 	}
-	covered := map[string]bool{}
-	for i, item := range out.items {
-		id, err := item.repository(f)
-		if err != nil {
+	for i, item := range out.checks {
+		if _, err := command.Repository(f.Repositories, item.Repository()); err != nil {
 			return out, fmt.Errorf("check %d: %w", i+1, err)
-		}
-		covered[id] = true
-	}
-	out.full = p.Unverified
-	if !out.full {
-		out.full = true
-		for _, r := range f.Repositories {
-			out.full = out.full && covered[r.ID]
 		}
 	}
 	return out, nil
 }
 
-func wrap(commands []workflow.Check) []check {
-	var items []check
-	for _, c := range commands {
-		items = append(items, check{Check: c})
-	}
-	return items
-}
-
-// uncovered returns the proposals for repositories that have no check yet.
-func uncovered(f piece.Frame, own []check, proposed []workflow.Check) []check {
+// uncovered returns the proposals for repositories that have no check yet: what
+// a model proposes never stands beside or in place of a check of the host.
+func uncovered(f piece.Frame, own, proposed []verification.Check) []verification.Check {
 	covered := map[string]bool{}
 	for _, item := range own {
-		if id, err := item.repository(f); err == nil {
-			covered[id] = true
+		if r, err := command.Repository(f.Repositories, item.Repository()); err == nil {
+			covered[r.ID] = true
 		}
 	}
-	var more []check
-	for _, c := range proposed {
-		item := check{Check: c}
-		if id, err := item.repository(f); err != nil || !covered[id] {
+	var more []verification.Check
+	for _, item := range proposed {
+		if r, err := command.Repository(f.Repositories, item.RepositoryID); err != nil || !covered[r.ID] {
 			more = append(more, item)
 		}
 	}
 	return more
 }
 
-// repository returns the id of the repository that a check is about.
-func (c check) repository(f piece.Frame) (string, error) {
-	id := c.RepositoryID
-	switch {
-	case c.File != nil:
-		id = c.File.RepositoryID
-	case c.JSON != nil:
-		id = c.JSON.RepositoryID
-	case c.Clean != nil:
-		id = c.Clean.RepositoryID
-	}
-	r, err := command.Repository(f.Repositories, id)
-	return r.ID, err
-}
-
 // proposals reads the commands in the structured answer of another node. They
 // come from a model: anything that has not the exact shape is refused.
-func proposals(ctx context.Context, c piece.Context, node string) ([]workflow.Check, error) {
+func proposals(ctx context.Context, c piece.Context, node string) ([]verification.Check, error) {
 	value, ok, err := c.Lookup(ctx, "$outputs", node, "structured", "verification")
 	if err != nil {
 		return nil, fmt.Errorf("reading the commands proposed by %s: %w", node, err)
@@ -116,19 +84,19 @@ func proposals(ctx context.Context, c piece.Context, node string) ([]workflow.Ch
 	if err := json.Unmarshal(raw, &items); err != nil || len(items) > maxProposals {
 		return nil, fmt.Errorf("node %s has to propose a list of at most %d commands under structured.verification", node, maxProposals)
 	}
-	var checks []workflow.Check
+	var checks []verification.Check
 	for i, item := range items {
-		var p struct {
-			RepositoryID, Command, Cwd string
-			Args                       []string
-		}
+		var p workflow.Check
 		if err := strict(item, map[string]any{"repositoryId": &p.RepositoryID, "command": &p.Command, "args": &p.Args, "cwd": &p.Cwd}); err != nil {
 			return nil, fmt.Errorf("command %d proposed by %s: %w", i+1, node, err)
 		}
 		if p.RepositoryID == "" || p.Command == "" {
 			return nil, fmt.Errorf("command %d proposed by %s needs repositoryId and command", i+1, node)
 		}
-		checks = append(checks, workflow.Check{RepositoryID: p.RepositoryID, Command: p.Command, Args: p.Args, Cwd: p.Cwd})
+		if path.IsAbs(p.Command) {
+			return nil, fmt.Errorf("command %d proposed by %s names the program %s by an absolute path; a proposal names it as PATH finds it, or relative to the repository", i+1, node, p.Command)
+		}
+		checks = append(checks, verification.Commands([]workflow.Check{p})...)
 	}
 	return checks, nil
 }

@@ -1,14 +1,15 @@
 // Package verify holds the piece that checks the work tree.
 //
-// Holds: the kind verify: host commands and, in format 2, checks of files, of
-// JSON and of a clean tree, one after the other until the first that fails.
+// Holds: the kind verify: the plan of a visit, the one repair of a machine that
+// lacks dependencies, and the outcome that follows from the receipt.
 //
-// Guarantees: an outcome comes from what the host saw, never from what a model
-// said; the same failures over unchanged files stop a loop; what goes into the
+// Guarantees: an outcome comes from the receipt of the host, never from what a
+// model said; verified is proposed for a valid receipt over every repository
+// alone; the same failures over unchanged files stop a loop; what goes into the
 // state is bounded, failing output first.
 //
-// Does not: certify. There are no receipts yet, so nothing is verified, and the
-// output says so.
+// Does not: run commands itself, or install a proof. The engine does that, when
+// the work tree is still the one that the receipt is about.
 package verify
 
 import (
@@ -23,12 +24,11 @@ import (
 	"github.com/tenonrun/tenon/piece"
 	"github.com/tenonrun/tenon/piece/command"
 	"github.com/tenonrun/tenon/piece/params"
+	"github.com/tenonrun/tenon/verification"
+	"github.com/tenonrun/tenon/verification/host"
 	"github.com/tenonrun/tenon/workflow"
 	"github.com/tenonrun/tenon/workspace"
 )
-
-// DefaultIdle is how long a check may be silent.
-const DefaultIdle = 5 * time.Minute
 
 //go:embed schema/*.json
 var schemas embed.FS
@@ -39,36 +39,39 @@ type Config struct {
 	Runner workspace.Runner
 	// Redactor hides secrets in outputs; nil hides what looks like one.
 	Redactor *text.Redactor
-	// Idle is how long a check may be silent; 0 means DefaultIdle, less than 0
-	// no limit.
+	// Now gives the times in receipts, by the clock that deadlines are set by;
+	// nil means the clock of the machine.
+	Now func() workflow.Time
+	// Idle is how long a check may be silent; 0 means host.DefaultIdle, less than
+	// 0 no limit.
 	Idle time.Duration
+	// Cache is where passing results are kept for reuse; "" reuses nothing.
+	Cache string
 }
 
 // Pieces returns the kinds of this package.
 func Pieces(c Config) []piece.Piece {
-	switch {
-	case c.Idle == 0:
-		c.Idle = DefaultIdle
-	case c.Idle < 0:
-		c.Idle = 0
-	}
-	return []piece.Piece{{Kind: "verify", Schema: params.Schemas(schemas, "verify"), Describe: describe, Processes: true,
-		Run: func(ctx context.Context, pc piece.Context) (workflow.Settled, error) { return run(ctx, pc, c) }}}
+	runner := host.New(host.Config{Runner: c.Runner, Redactor: c.Redactor, Now: c.Now, Idle: c.Idle, Cache: c.Cache})
+	return []piece.Piece{{
+		Kind: "verify", Schema: params.Schemas(schemas, "verify"), Describe: describe, Processes: true, Certifies: true,
+		Run: func(ctx context.Context, pc piece.Context) (workflow.Settled, error) { return run(ctx, pc, runner) },
+	}}
 }
 
 type verifyParams struct {
-	Commands               list    `json:"commands"`
-	Checks                 []check `json:"checks"`
-	Setup                  list    `json:"setup"`
-	AdditionalCommandsFrom string  `json:"additionalCommandsFrom"`
-	Unverified             bool    `json:"unverified"`
-	HostBlockers           bool    `json:"hostBlockers"`
+	Commands               list                 `json:"commands"`
+	Checks                 []verification.Check `json:"checks"`
+	Setup                  list                 `json:"setup"`
+	AdditionalCommandsFrom string               `json:"additionalCommandsFrom"`
+	Unverified             bool                 `json:"unverified"`
+	MaxConcurrency         int                  `json:"maxConcurrency"`
+	HostBlockers           bool                 `json:"hostBlockers"`
 }
 
 // list is "configured" or the commands themselves.
 type list struct {
 	configured bool
-	commands   []workflow.Check
+	commands   []verification.Check
 }
 
 // UnmarshalJSON reads either form.
@@ -78,44 +81,6 @@ func (l *list) UnmarshalJSON(raw []byte) error {
 		return nil
 	}
 	return json.Unmarshal(raw, &l.commands)
-}
-
-// check is one item of checks.
-type check struct {
-	workflow.Check
-	CommandLine string     `json:"commandLine"`
-	File        *fileCheck `json:"file"`
-	JSON        *jsonCheck `json:"json"`
-	Clean       *clean     `json:"clean"`
-}
-
-type fileCheck struct {
-	Path         string `json:"path"`
-	RepositoryID string `json:"repositoryId"`
-	Absent       bool   `json:"absent"`
-	SHA256       string `json:"sha256"`
-}
-
-type jsonCheck struct {
-	Path         string          `json:"path"`
-	RepositoryID string          `json:"repositoryId"`
-	Schema       json.RawMessage `json:"schema"`
-}
-
-// clean is true or {repositoryId}.
-type clean struct{ RepositoryID string }
-
-// UnmarshalJSON reads either form.
-func (c *clean) UnmarshalJSON(raw []byte) error {
-	if string(raw) == "true" {
-		return nil
-	}
-	var o struct {
-		RepositoryID string `json:"repositoryId"`
-	}
-	err := json.Unmarshal(raw, &o)
-	c.RepositoryID = o.RepositoryID
-	return err
 }
 
 func describe(raw json.RawMessage, _ piece.Env) (piece.Traits, []piece.Problem) {
@@ -128,24 +93,35 @@ func describe(raw json.RawMessage, _ piece.Env) (piece.Traits, []piece.Problem) 
 		traits.Outcomes = []string{"pass", "fail", "blocked", "failed"}
 	}
 	var problems []piece.Problem
-	for i, c := range p.Checks {
-		at := fmt.Sprintf("/checks/%d", i)
-		for _, d := range lineDefects(c.CommandLine) {
-			problems = append(problems, piece.Problem{Code: d.Code, Pointer: at + "/commandLine", Message: d.Msg, Hint: d.Hint})
-		}
-		if c.JSON != nil {
-			if _, err := schema.Compile(c.JSON.Schema); err != nil {
-				problems = append(problems, piece.Problem{Code: workflow.CodeInvalidPieceParams, Pointer: at + "/json/schema", Message: err.Error()})
-			}
+	for _, l := range []struct {
+		at     string
+		checks []verification.Check
+	}{{"/commands", p.Commands.commands}, {"/checks", p.Checks}, {"/setup", p.Setup.commands}} {
+		for i, c := range l.checks {
+			problems = append(problems, defects(fmt.Sprintf("%s/%d", l.at, i), c)...)
 		}
 	}
 	return traits, problems
 }
 
-// lineDefects are those of a shell string; the loader refuses tokens in it.
-func lineDefects(line string) []*workflow.Error {
-	if params.Open(line) {
-		return nil
+// defects are what a schema cannot say about a check. What holds tokens is judged
+// when they are filled in.
+func defects(at string, c verification.Check) []piece.Problem {
+	var problems []piece.Problem
+	if c.CommandLine != "" && !params.Open(c.CommandLine) { // the loader refuses tokens
+		for _, d := range command.CheckLine(c.CommandLine) {
+			problems = append(problems, piece.Problem{Code: d.Code, Pointer: at + "/commandLine", Message: d.Msg, Hint: d.Hint})
+		}
 	}
-	return command.CheckLine(line)
+	if raw, err := json.Marshal(c); err == nil && !params.Open(string(raw)) {
+		if _, err := verification.PolicyOf(c); err != nil {
+			problems = append(problems, piece.Problem{Code: workflow.CodeInvalidPieceParams, Pointer: at + "/policy", Message: err.Error()})
+		}
+	}
+	if c.JSON != nil {
+		if _, err := schema.Compile(c.JSON.Schema); err != nil {
+			problems = append(problems, piece.Problem{Code: workflow.CodeInvalidPieceParams, Pointer: at + "/json/schema", Message: err.Error()})
+		}
+	}
+	return problems
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/tenonrun/tenon/piece"
 	"github.com/tenonrun/tenon/piece/piecetest"
 	"github.com/tenonrun/tenon/piece/verify"
+	"github.com/tenonrun/tenon/verification"
+	"github.com/tenonrun/tenon/verification/host"
 	"github.com/tenonrun/tenon/workflow"
 	"github.com/tenonrun/tenon/workspace"
 )
@@ -64,19 +66,13 @@ type output struct {
 	Reason, Kind    string
 	Failure         string
 	CandidateHash   string
+	ReceiptID       string
+	Repair          map[string]any
 	NoProgressCount int
 	OmittedCommands int
 	Blocker         map[string]any
-	Commands        []diagnostic
+	Commands        []verification.Diagnostic
 	raw             string
-}
-
-type diagnostic struct {
-	RepositoryID, Key, Check, Command, State, Reason, Output string
-	Args                                                     []string
-	ExitCode                                                 int
-	DurationMs                                               int64
-	Truncated                                                bool
 }
 
 func (s *stage) settled(t *testing.T) (workflow.Settled, output) {
@@ -99,8 +95,8 @@ func (s *stage) settled(t *testing.T) (workflow.Settled, output) {
 	if !found {
 		t.Errorf("outcome %q is not one of %q", got.Outcome, s.traits.Outcomes)
 	}
-	if got.Verified != nil || out.Verified != nil || out.raw != "" && !strings.Contains(out.raw, `"verified":null`) {
-		t.Errorf("something is verified: %s", out.raw)
+	if (got.Verified != nil) != (out.Verified != nil) || got.Verified != nil && (got.Outcome != "pass" || out.Kind != "full" || !out.Valid) {
+		t.Errorf("verified is %+v, the output says %s", got.Verified, out.raw)
 	}
 	return got, out
 }
@@ -158,13 +154,17 @@ func TestPass(t *testing.T) {
 	if got.Outcome != "pass" || got.Status != "" || got.History != "2 checks passed" || strings.Join(s.ran, ", ") != "go test, make" {
 		t.Errorf("%+v; ran %q", got, s.ran)
 	}
-	if !out.Valid || out.Reason != "verification_not_available" || out.Kind != "full" || out.CandidateHash != "c1:a" || len(out.Commands) != 2 {
+	if !out.Valid || out.Reason != "" || out.Kind != "full" || out.CandidateHash != "c1:a" || len(out.Commands) != 2 {
 		t.Errorf("output %s", out.raw)
+	}
+	if kept := s.Receipts(); len(kept) != 2 || kept[0].State != workflow.ReceiptPending || !kept[1].Certifies() ||
+		*got.Verified != (workflow.Verified{Receipt: kept[1].Receipt, Candidate: "c1:a"}) || out.ReceiptID != kept[0].Receipt {
+		t.Errorf("receipts %+v, verified %+v", kept, got.Verified)
 	}
 	if d := out.Commands[0]; d.Key != "test" || d.State != "passed" || d.DurationMs != 2000 || d.Output != "ok green "+text.Mark || d.Truncated {
 		t.Errorf("diagnostic %+v", d)
 	}
-	if c := s.got[0]; c.Timeout != 15*time.Minute || c.Idle != verify.DefaultIdle || c.Marker != "run1" || !c.KillRest {
+	if c := s.got[0]; c.Timeout != 15*time.Minute || c.Idle != host.DefaultIdle || c.Marker != "run1" || !c.KillRest {
 		t.Errorf("command %+v", c)
 	}
 }
@@ -243,7 +243,9 @@ func TestStopped(t *testing.T) {
 	t.Parallel()
 	s := play(t, 1, `{"commands":"configured"}`)
 	s.errs["go test"] = context.Canceled
-	if _, err := s.run(t.Context()); workflow.CodeOf(err) != workflow.CodeAborted {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := s.run(ctx); workflow.CodeOf(err) != workflow.CodeAborted {
 		t.Errorf("got %v", err)
 	}
 }
@@ -269,7 +271,7 @@ func TestNoProgress(t *testing.T) {
 			s.F.Context.Private, s.Digest = private, v.candidate
 			s.exits["go test"] = workspace.Exit{Code: v.code}
 			got, _ := s.settled(t)
-			if got.Outcome != v.outcome || v.outcome == "failed" && got.Error.Code != workflow.CodeNoProgress {
+			if got.Outcome != v.outcome || v.outcome == "failed" && got.Error.Code != workflow.CodeVerifyNoProgress {
 				t.Errorf("%s, visit %d: %+v, want %s", name, i+1, got, v.outcome)
 			}
 			private = got.Private
