@@ -89,16 +89,16 @@ func (p *Provider) send(x *wire.Exchange, req provider.Request) error {
 	if err != nil {
 		return err
 	}
-	call, err := http.NewRequestWithContext(x.Context(), http.MethodPost, target, bytes.NewReader(body))
+	out, err := http.NewRequestWithContext(x.Context(), http.MethodPost, target, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
-	call.Header.Set("Content-Type", "application/json")
-	call.Header.Set("User-Agent", "tenon")
+	out.Header.Set("Content-Type", "application/json")
+	out.Header.Set("User-Agent", "tenon")
 	if p.cfg.Key != "" {
-		call.Header.Set("X-Goog-Api-Key", p.cfg.Key)
+		out.Header.Set("X-Goog-Api-Key", p.cfg.Key)
 	}
-	resp, err := p.client.Do(call)
+	resp, err := p.client.Do(out)
 	if err == nil {
 		_ = resp.Body.Close() // it is empty: the exchange has the answer
 	}

@@ -248,6 +248,17 @@ func TestRetryInfo(t *testing.T) {
 	}
 }
 
+// Parts of kinds that were not asked for are passed over.
+func TestForeignParts(t *testing.T) {
+	t.Parallel()
+	_, p := start(t, `data: {"candidates":[{"content":{"role":"model","parts":[{"executableCode":{"code":"1"}},{"functionResponse":{"name":"f","response":{"n":1}}},`+
+		`{"inlineData":{"data":"QQ=="}},{"text":"said"}]},"finishReason":"STOP"}]}`+"\n\n")
+	resp, err := p.Stream(t.Context(), ask("m"), nil)
+	if err != nil || resp.Text() != "said" || len(resp.Parts) != 1 || resp.Stop != provider.StopEnd {
+		t.Errorf("got %+v, %v", resp, err)
+	}
+}
+
 func TestEffort(t *testing.T) {
 	t.Parallel()
 	for model, want := range map[string]string{"gemini-2.5-flash": `"thinkingBudget":8192`, "gemini-3-pro": `"thinkingLevel":"MEDIUM"`} {

@@ -32,9 +32,9 @@ type functionCall struct {
 }
 
 type functionResponse struct {
-	ID       string            `json:"id,omitempty"`
-	Name     string            `json:"name"`
-	Response map[string]string `json:"response"`
+	ID       string `json:"id,omitempty"`
+	Name     string `json:"name"`
+	Response any    `json:"response"` // an object
 }
 
 // call is the body of a request.
