@@ -56,7 +56,7 @@ func (c *check) property(key string, value any) bool {
 		c.member(sub, value, at)
 	}
 	for _, p := range n.patterns {
-		if p.pattern.MatchString(key) {
+		if p.pattern.matches(key) {
 			evaluated = true
 			c.member(p.node, value, at)
 		}

@@ -2,9 +2,9 @@ package schema
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // node is a compiled schema. A member that is not there is nil or empty.
@@ -14,7 +14,7 @@ type node struct {
 	enum          []any // nil without the keyword
 	constant      *any
 	bounds        []bound
-	pattern       *regexp.Regexp
+	pattern       pattern
 	ref, dynamic  *node
 
 	properties    map[string]*node
@@ -38,7 +38,7 @@ type node struct {
 }
 
 type patterned struct {
-	pattern *regexp.Regexp
+	pattern pattern
 	node    *node
 }
 
@@ -159,7 +159,7 @@ func (b *builder) applicators(n *node, object map[string]any, pointer string) {
 // so that a dynamic reference has but one target, as any other.
 func (b *builder) reference(object map[string]any, pointer, keyword string) *node {
 	ref, ok := object[keyword].(string)
-	if !ok {
+	if !ok || !strings.HasPrefix(ref, "#") { // the survey complains of others
 		return nil
 	}
 	target, value, ok := b.resolve(b.document, ref)

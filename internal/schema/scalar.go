@@ -110,8 +110,8 @@ func (c *check) measure(of kind, have float64) {
 
 func (c *check) text(v string) {
 	c.measure(str, float64(utf8.RuneCountInString(v)))
-	if pattern := c.node.pattern; pattern != nil && !pattern.MatchString(v) {
-		c.say("pattern", "%s does not match %s", quoted(v), pattern)
+	if pattern := c.node.pattern; pattern != nil && !pattern.matches(v) {
+		c.say("pattern", "%s does not match %s", quoted(v), pattern())
 	}
 }
 

@@ -18,7 +18,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -88,7 +87,7 @@ var ofSchemas = sync.OnceValues(func() (*Schema, error) {
 
 func build(document any, meta *Schema) (*Schema, error) {
 	b := builder{
-		survey:   &survey{schemas: map[string]bool{}, anchors: map[string]string{}, patterns: map[string]*regexp.Regexp{}},
+		survey:   &survey{schemas: map[string]bool{}, anchors: map[string]string{}, patterns: map[string]pattern{}},
 		document: document, meta: meta, nodes: map[string]*node{},
 	}
 	b.visit(document, "")

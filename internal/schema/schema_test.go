@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -44,6 +45,10 @@ func TestValidate(t *testing.T) {
 		"pattern":        {`{"pattern":"^[a-z]+$"}`, `"A"`, `|pattern|"A" does not match ^[a-z]+$`},
 		"lengths":        {`{"items":{"minLength":2,"maxLength":3}}`, `["é","éééé"]`, "/0|minLength|want at least 2 characters, have 1\n/1|maxLength|want at most 3 characters, have 4"},
 		"numbers":        {`{"items":{"exclusiveMinimum":0,"exclusiveMaximum":10,"multipleOf":0.5}}`, `[0,10,0.3]`, "/0|exclusiveMinimum|want more than 0, have 0\n/1|exclusiveMaximum|want less than 10, have 10\n/2|multipleOf|want a multiple of 0.5, have 0.3"},
+		"decimals":       {`{"items":{"multipleOf":0.01}}`, `[19.99,4.35,0.3,1e300,0.001]`, "/4|multipleOf|want a multiple of 0.01, have 0.001"},
+		"large":          {`{"maxItems":1e300,"maximum":1000000,"items":{"minLength":5e9}}`, `["",""]`, "/0|minLength|want at least 5000000000 characters, have 0\n/1|minLength|want at least 5000000000 characters, have 0"},
+		"names in items": {`{"items":{"propertyNames":false}}`, `[{"a":1},{}]`, `/0/a|propertyNames|the key "a" is not allowed here: no value is allowed here`},
+		"in a not":       {`{"not":{"properties":{"a":true},"unevaluatedProperties":true},"unevaluatedProperties":false}`, `{"a":1}`, "|not|is of a kind that is not allowed\n/a|unevaluatedProperties|unknown key \"a\""},
 		"counts":         {`{"maxItems":1,"uniqueItems":true,"contains":{"type":"string"}}`, `[1,1]`, "|contains|no item is of the kind that is wanted\n|maxItems|want at most 1 items, have 2\n|uniqueItems|the items 0 and 1 are equal"},
 		"properties":     {`{"minProperties":2,"propertyNames":{"pattern":"^[a-z]$"}}`, `{"A":1}`, "|minProperties|want at least 2 keys, have 1\n/A|propertyNames|the key \"A\" is not allowed here: \"A\" does not match ^[a-z]$"},
 		"dependent":      {`{"dependentRequired":{"a":["b"]}}`, `{"a":1}`, `|dependentRequired|the key "b" is missing, which goes with "a"`},
@@ -109,6 +114,12 @@ func TestValidateGoValues(t *testing.T) {
 	if ps := s.Validate(func() {}); len(ps) != 1 {
 		t.Errorf("function: %v", ps)
 	}
+	if ps := s.Validate(map[string]any{"n": 3}); ps != nil {
+		t.Errorf("integer in a map: %v", ps)
+	}
+	if ps := s.Validate(map[string]any{"n": math.NaN()}); len(ps) != 1 {
+		t.Errorf("no number: %v", ps)
+	}
 	if ps := compile(t, `{"type":"null"}`).Validate(nil); ps != nil {
 		t.Errorf("nil: %v", ps)
 	}
@@ -132,6 +143,13 @@ func TestCompileRefuses(t *testing.T) {
 		"bad shape":     {`{"properties":[]}`, "/properties", "want object"},
 		"bad pattern":   {`{"properties":{"a":{"pattern":"(?=x)"}}}`, "/properties/a/pattern", "is not a valid regex"},
 		"array items":   {`{"items":[{}]}`, "/items", "want"},
+		"bad key":       {`{"patternProperties":{"(?=x)":{}}}`, "/patternProperties/(?=x)", "is not a valid regex"},
+		"bad id":        {`{"$id":"%zz"}`, "/$id", "is not a URI"},
+		"no anchor":     {`{"$ref":"#nowhere"}`, "/$ref", "leads nowhere"},
+		"bad escape":    {`{"$ref":"#%zz"}`, "/$ref", "leads nowhere"},
+		"two anchors":   {`{"$defs":{"a":{"$anchor":"x"},"b":{"$anchor":"x"}}}`, "/$defs/b/$anchor", "already"},
+		"odd target":    {`{"$ref":"#/default","default":{"type":"strin"}}`, "/default/type", "want array, boolean"},
+		"odd keyword":   {`{"$ref":"#/default","default":{"typ":1}}`, "/default/typ", "unknown keyword"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -148,6 +166,9 @@ func TestCompileRefuses(t *testing.T) {
 	}
 	if _, err := schema.Compile([]byte(`{"a":1,"items":{"b":2}}`)); len(problemsOf(err)) != 2 {
 		t.Errorf("not all unknown keywords: %v", err)
+	}
+	if _, err := schema.Compile([]byte(`{"typ":1,"type":"text","$ref":"#/x","pattern":"("}`)); len(problemsOf(err)) != 4 {
+		t.Errorf("not all that is wrong: %v", err)
 	}
 	compile(t, `{"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://example.com/mine","const":{"typ":1},"default":{"x":2},"properties":{"typ":{}},"$ref":"#/$defs/a","$defs":{"a":{"$anchor":"b"}}}`)
 }

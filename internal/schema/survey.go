@@ -5,9 +5,11 @@ import (
 	"maps"
 	"net/url"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // shape says what a keyword's value holds.
@@ -39,9 +41,9 @@ const draft = "https://json-schema.org/draft/2020-12/schema"
 // survey is what a walk through all schemas of a document finds.
 type survey struct {
 	complaints Problems
-	schemas    map[string]bool           // the pointers of schemas
-	anchors    map[string]string         // the pointers of what has an anchor
-	patterns   map[string]*regexp.Regexp // by source
+	schemas    map[string]bool    // the pointers of schemas
+	anchors    map[string]string  // the pointers of what has an anchor
+	patterns   map[string]pattern // by source
 }
 
 func (s *survey) complain(at, keyword, format string, args ...any) {
@@ -76,7 +78,7 @@ func (s *survey) walk(value any, pointer string) {
 			members, _ := value.(map[string]any)
 			for _, name := range slices.Sorted(maps.Keys(members)) {
 				if key == "patternProperties" {
-					s.compile(name, key, at+"/"+escape(name))
+					s.pattern(name, key, at+"/"+escape(name))
 				}
 				s.walk(members[name], at+"/"+escape(name))
 			}
@@ -109,19 +111,24 @@ func (s *survey) plain(key string, value any, at string) {
 		}
 		s.anchors[text] = owner
 	case "pattern":
-		s.compile(text, key, at)
+		s.pattern(text, key, at)
 	}
 }
 
-func (s *survey) compile(source, keyword, at string) {
+// pattern is an expression that is compiled when it is first needed.
+type pattern func() *regexp.Regexp
+
+func (p pattern) matches(text string) bool { return p().MatchString(text) }
+
+func (s *survey) pattern(source, keyword, at string) {
 	if s.patterns[source] != nil {
 		return
 	}
-	pattern, err := regexp.Compile(source)
-	if err != nil {
+	if _, err := syntax.Parse(source, syntax.Perl); err != nil {
 		s.complain(at, keyword, "%s is not a valid regex: %v", quoted(source), err)
+		return
 	}
-	s.patterns[source] = pattern
+	s.patterns[source] = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(source) })
 }
 
 // resolve finds what a reference leads to, and its pointer.

@@ -34,21 +34,19 @@ func Schema(level int) []byte {
 	return nil
 }
 
-// formats are the compiled schemas of roots, and of a body of format 2.
-var formats = sync.OnceValues(func() (map[string]*schema.Schema, error) {
-	inner := object(format2)
-	body, err := json.Marshal(map[string]any{"$ref": "#/$defs/body", "$defs": inner["$defs"]})
-	if err != nil {
-		return nil, fmt.Errorf("making the schema of a body: %w", err)
-	}
-	all := map[string]*schema.Schema{}
-	for name, raw := range map[string][]byte{"1": format1, "2": format2, "body": body} {
-		if all[name], err = schema.Compile(raw); err != nil {
-			return nil, fmt.Errorf("compiling schema %s: %w", name, err)
+// formats are the schemas of roots, and of a body of format 2, each compiled when
+// it is first needed.
+var formats = map[string]func() (*schema.Schema, error){
+	"1": sync.OnceValues(func() (*schema.Schema, error) { return schema.Compile(format1) }),
+	"2": sync.OnceValues(func() (*schema.Schema, error) { return schema.Compile(format2) }),
+	"body": sync.OnceValues(func() (*schema.Schema, error) {
+		raw, err := json.Marshal(map[string]any{"$ref": "#/$defs/body", "$defs": object(format2)["$defs"]})
+		if err != nil {
+			return nil, fmt.Errorf("making the schema of a body: %w", err)
 		}
-	}
-	return all, nil
-})
+		return schema.Compile(raw)
+	}),
+}
 
 // checkShape checks the document against the schema of its format.
 func (c *checker) checkShape() { c.checkFormat(strconv.Itoa(c.level), c.doc.JSON(), "") }
@@ -61,12 +59,12 @@ func (c *checker) checkBodyShape(raw json.RawMessage, pointer string) {
 }
 
 func (c *checker) checkFormat(name string, raw []byte, pointer string) {
-	all, err := formats()
+	compiled, err := formats[name]()
 	if err != nil {
-		c.fail(workflow.CodeInternal, pointer, err.Error(), "this is a defect of tenon")
+		c.fail(workflow.CodeInternal, pointer, fmt.Sprintf("compiling the schema of format %s: %v", name, err), "this is a defect of tenon")
 		return
 	}
-	for _, p := range all[name].Validate(json.RawMessage(raw)) {
+	for _, p := range compiled.Validate(json.RawMessage(raw)) {
 		c.addShape(workflow.CodeInvalidDefinition, pointer, p)
 	}
 }
