@@ -35,35 +35,46 @@ func environment() []string {
 	return env
 }
 
-// output runs git in dir and returns its standard output. With a ceiling, no
-// repository is looked for in that directory or above it.
-func output(ctx context.Context, dir, ceiling string, args ...string) ([]byte, error) {
+// run runs git in dir and returns its standard output and what it said on
+// standard error. With a ceiling, no repository is looked for in that directory
+// or above it.
+func run(ctx context.Context, dir, ceiling string, args ...string) (out []byte, said string, err error) {
 	cmd := exec.CommandContext(ctx, "git", append(overrides[:len(overrides):len(overrides)], args...)...)
 	cmd.Dir, cmd.Env = dir, append(environment(), "GIT_CEILING_DIRECTORIES="+ceiling)
 	cmd.WaitDelay = time.Second
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	out, err := cmd.Output()
+	out, err = cmd.Output()
+	said = strings.TrimSpace(stderr.String())
 	switch {
 	case err == nil:
-		return out, nil
+		return out, said, nil
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("running git %s in %s: %w", args[0], dir, ctx.Err())
+		return nil, said, fmt.Errorf("running git %s in %s: %w", args[0], dir, ctx.Err())
 	case errors.Is(err, exec.ErrNotFound):
-		return nil, ErrNoGit
-	}
-	said := strings.TrimSpace(stderr.String())
-	if strings.Contains(said, "not a git repository") || strings.Contains(said, "must be run in a work tree") {
-		return nil, fmt.Errorf("%s: %w", dir, ErrNoRepository)
-	}
-	if said != "" {
+		return nil, said, ErrNoGit
+	case strings.Contains(said, "not a git repository"), strings.Contains(said, "must be run in a work tree"):
+		return nil, said, fmt.Errorf("%s: %w", dir, ErrNoRepository)
+	case said != "":
 		err = fmt.Errorf("%w: %s", err, said)
 	}
-	return nil, fmt.Errorf("running git %s in %s: %w", args[0], dir, err)
+	return nil, said, fmt.Errorf("running git %s in %s: %w", args[0], dir, err)
+}
+
+// complaint returns what git could not read although it ended well.
+func complaint(said string) error {
+	for line := range strings.Lines(said) {
+		text, warned := strings.CutPrefix(strings.TrimSpace(line), "warning: ")
+		unread := strings.HasPrefix(text, "could not open directory") && !strings.HasSuffix(text, "No such file or directory")
+		if warned && (unread || strings.HasSuffix(text, "Permission denied")) {
+			return errors.New(text)
+		}
+	}
+	return nil
 }
 
 // line runs git and returns its output without the final newline.
 func line(ctx context.Context, dir string, args ...string) (string, error) {
-	out, err := output(ctx, dir, "", args...)
+	out, _, err := run(ctx, dir, "", args...)
 	return strings.TrimRight(string(out), "\r\n"), err
 }

@@ -2,6 +2,7 @@ package git
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"hash"
 	"strconv"
 )
@@ -13,12 +14,24 @@ type encoder struct {
 	buf  []byte
 }
 
-func newEncoder() *encoder { return &encoder{hash: sha256.New()} }
+func newEncoder() *encoder { return &encoder{sha256.New(), make([]byte, 0, 32<<10)} }
 
 func (e *encoder) field(s string) {
-	e.buf = strconv.AppendInt(e.buf[:0], int64(len(s)), 10)
-	e.buf = append(append(append(e.buf, ':'), s...), ',')
+	e.size(len(s))
+	e.buf = append(append(e.buf, s...), ',')
+}
+
+// size starts a field and makes room for more of it.
+func (e *encoder) size(n int) {
+	if len(e.buf) > cap(e.buf)/2 {
+		e.flush()
+	}
+	e.buf = append(strconv.AppendInt(e.buf, int64(n), 10), ':')
+}
+
+func (e *encoder) flush() {
 	e.hash.Write(e.buf)
+	e.buf = e.buf[:0]
 }
 
 func (e *encoder) count(n int) { e.field(strconv.Itoa(n)) }
@@ -35,7 +48,14 @@ func (e *encoder) entries(list []*entry) {
 	}
 	e.count(n)
 	for _, x := range list {
-		if x.kind != absent {
+		switch x.kind {
+		case absent:
+		case file, executable:
+			e.field(string(x.kind))
+			e.field(x.path)
+			e.size(hex.EncodedLen(len(x.sum)))
+			e.buf = append(hex.AppendEncode(e.buf, x.sum[:]), ',')
+		default:
 			e.field(string(x.kind))
 			e.field(x.path)
 			e.field(x.content)
@@ -44,6 +64,7 @@ func (e *encoder) entries(list []*entry) {
 }
 
 func (e *encoder) sum() (sum [sha256.Size]byte) {
+	e.flush()
 	e.hash.Sum(sum[:0])
 	return sum
 }

@@ -18,6 +18,10 @@ type Exclude struct {
 	Tracked bool
 }
 
+func (x Exclude) meets(repository string) bool {
+	return x.Repository == "" || x.Repository == repository
+}
+
 // generated lists directories that tools fill, agents lists directories whose
 // "agent-memory" agents fill. Below them only tracked files count.
 var (
@@ -53,6 +57,7 @@ func normalise(list []Exclude) ([]Exclude, error) {
 // leave decides what a repository leaves out.
 type leave struct {
 	exclude    []Exclude
+	change     Change
 	repository string
 	state      []string // slash-separated, relative to the repository
 }
@@ -65,11 +70,11 @@ func (l leave) out(name string, tracked bool) bool {
 		}
 	}
 	for _, x := range l.exclude {
-		if (x.Repository == "" || x.Repository == l.repository) && (x.Tracked || !tracked) && below(name, x.Path) {
+		if x.meets(l.repository) && (x.Tracked || !tracked) && below(name, x.Path) {
 			return true
 		}
 	}
-	return !tracked && made(name)
+	return l.change.owns(l.repository, name) || !tracked && made(name)
 }
 
 // below reports whether name is dir or lies in it.

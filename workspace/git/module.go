@@ -6,7 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
 )
@@ -16,6 +16,9 @@ import (
 func (t tree) readInner(ctx context.Context, e *entry) (dirty bool, err error) {
 	inner := t.at(e.path)
 	info, err := os.Lstat(inner.dir)
+	if dirs := (realDirs{root: t.root}); !dirs.holds(path.Dir(strings.TrimSuffix(inner.prefix, "/"))) {
+		err = fs.ErrNotExist
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		e.missing()
@@ -92,12 +95,13 @@ func (t tree) state(ctx context.Context, list []*entry) (commit string, dirty bo
 	if dirty {
 		return commit, true, nil
 	}
-	changes, err := t.git(ctx, "status", "--porcelain", "-z", "--untracked-files=no", "--ignore-submodules=dirty")
+	changes, err := t.git(ctx, "-c", "core.checkStat=default", "-c", "core.trustCtime=true", "-c", "core.fileMode=true",
+		"status", "--porcelain", "-z", "--untracked-files=no", "--ignore-submodules=dirty")
 	return commit, len(changes) > 0, err
 }
 
 func (t tree) exists(e *entry) bool {
-	_, err := os.Lstat(filepath.Join(t.dir, filepath.FromSlash(e.path)))
+	_, err := t.root.lstat(t.prefix + e.path)
 	return err == nil
 }
 

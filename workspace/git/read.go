@@ -2,25 +2,15 @@ package git
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"io"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
-
-	"golang.org/x/sync/errgroup"
 )
-
-// hashFunc returns the SHA-256 of a regular file whose Lstat gave info. A cache
-// of digests by stat data goes in front of it.
-type hashFunc func(name string, info fs.FileInfo) ([sha256.Size]byte, error)
 
 // read fills kind and content of every entry: repositories inside first, one
 // after the other, then the files by a pool of workers.
@@ -37,41 +27,38 @@ func (t tree) read(ctx context.Context, list []*entry) error {
 
 // readFiles reads the entries that are not repositories.
 func (t tree) readFiles(ctx context.Context, list []*entry) error {
-	real := realDirs{root: t.dir, known: map[string]bool{}}
-	var next atomic.Int64
-	group, ctx := errgroup.WithContext(ctx)
-	for range min(t.candidate.workers, len(list)) {
-		group.Go(func() error {
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(list) {
-					return nil
-				}
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				if list[i].kind != absent {
-					continue
-				}
-				if err := t.readFile(list[i], &real); err != nil {
-					return err
-				}
+	return share(ctx, t.candidate.workers, len(list), func() func(int) error {
+		w := reader{tree: t, dirs: realDirs{root: t.root}}
+		return func(i int) error {
+			if list[i].kind != absent {
+				return nil
 			}
-		})
-	}
-	return group.Wait()
+			return w.settle(ctx, list[i])
+		}
+	})
 }
 
-// readFile settles one entry.
-func (t tree) readFile(e *entry, real *realDirs) error {
-	name := filepath.Join(t.dir, filepath.FromSlash(e.path))
-	var info fs.FileInfo
-	err := fs.ErrNotExist
-	if real.holds(path.Dir(e.path)) {
-		info, err = os.Lstat(name)
+// reader is one worker that reads files, best in the order of their names.
+type reader struct {
+	tree
+	dirs realDirs
+	at   int // in the records of the cache
+}
+
+// settle reads one entry.
+func (w *reader) settle(ctx context.Context, e *entry) error {
+	name := w.prefix + e.path
+	if r, ok := w.cache.find(name, &w.at); ok {
+		e.regular(r.stamp, r.sum)
+		return nil
 	}
-	if err == nil {
-		err = t.readContent(e, name, info)
+	err := fs.ErrNotExist
+	if w.dirs.holds(path.Dir(name)) {
+		for range 5 {
+			if err = w.readContent(ctx, e, name); !errors.Is(err, errMoved) {
+				break
+			}
+		}
 	}
 	switch {
 	case err == nil:
@@ -79,9 +66,13 @@ func (t tree) readFile(e *entry, real *realDirs) error {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
 		e.missing()
 		return nil
+	case errors.Is(err, errMoved) || errors.Is(err, errSpecial):
+		return fmt.Errorf("reading %s: %w", w.path(e), err)
 	}
-	return unreadable(name, err)
+	return unreadable(w.path(e), err)
 }
+
+func (t tree) path(e *entry) string { return filepath.Join(t.dir, filepath.FromSlash(e.path)) }
 
 // missing settles an entry that has no file.
 func (e *entry) missing() {
@@ -94,30 +85,46 @@ func (e *entry) missing() {
 	}
 }
 
-func (t tree) readContent(e *entry, name string, info fs.FileInfo) error {
-	switch mode := info.Mode(); {
-	case mode&fs.ModeSymlink != 0:
-		text, err := os.Readlink(name)
+// regular settles an entry that is a file.
+func (e *entry) regular(s stamp, sum [32]byte) {
+	e.kind, e.sum = file, sum
+	if s.mode&modeExecute != 0 {
+		e.kind = executable
+	}
+}
+
+// errSpecial says that a tracked path has nothing that a digest could cover.
+var errSpecial = errors.New("it is a pipe, socket or device where git tracks a file: remove it or bring the file back")
+
+func (w *reader) readContent(ctx context.Context, e *entry, name string) error {
+	s, err := w.root.lstat(name)
+	switch {
+	case err != nil:
+		return err
+	case s.is(modeLink):
+		text, err := os.Readlink(w.path(e))
+		if errors.Is(err, syscall.EINVAL) {
+			return errMoved
+		}
 		if err != nil {
 			return err
 		}
 		e.kind, e.content = link, filepath.ToSlash(text)
-		if leaves(t.prefix+e.path, e.content) {
+		if leaves(name, e.content) {
 			e.kind = outLink
 		}
-	case mode.IsRegular():
-		sum, err := t.candidate.hash(name, info)
+	case s.is(modeRegular):
+		now := w.candidate.now()
+		sum, s, err := w.candidate.hash(ctx, w.root, name)
 		if err != nil {
 			return err
 		}
-		e.kind, e.content = file, hex.EncodeToString(sum[:])
-		if mode&0o100 != 0 {
-			e.kind = executable
-		}
-	case mode.IsDir():
+		e.regular(s, sum)
+		w.cache.add(name, s, sum, now)
+	case s.is(modeDirectory):
 		e.missing() // what lies in it has entries of its own
 	case e.tracked:
-		e.kind = special
+		return errSpecial
 	}
 	return nil
 }
@@ -131,50 +138,46 @@ func leaves(name, text string) bool {
 	return target == ".." || strings.HasPrefix(target, "../")
 }
 
-// buffers are shared by the workers.
-var buffers = sync.Pool{New: func() any { b := make([]byte, 64<<10); return &b }}
-
-// hashFile reads the whole file.
-func hashFile(name string, _ fs.FileInfo) (sum [sha256.Size]byte, err error) {
-	f, err := open(name)
-	if err != nil {
-		return sum, err
-	}
-	defer f.Close() //nolint:errcheck // only read
-	buf := buffers.Get().(*[]byte)
-	defer buffers.Put(buf)
-	h := sha256.New()
-	if _, err := io.CopyBuffer(h, struct{ io.Reader }{f}, *buf); err != nil {
-		return sum, err
-	}
-	h.Sum(sum[:0])
-	return sum, nil
-}
-
-// realDirs remembers which directories of a tree are reached without a symbolic
-// link. A file behind one is not part of the tree.
+// realDirs tells which directories are reached without a symbolic link. A file
+// behind one is not part of the tree. It remembers the last directory, so it is
+// quick for who asks in the order of names.
 type realDirs struct {
-	root  string
-	mu    sync.Mutex
-	known map[string]bool
+	root root
+	last string // the directory asked for last
+	good int    // how much of it is real
 }
 
 func (r *realDirs) holds(dir string) bool {
-	if dir == "." {
-		return true
+	if dir == "." || dir == r.last {
+		return dir == "." || r.good == len(dir)
 	}
-	r.mu.Lock()
-	real, ok := r.known[dir]
-	r.mu.Unlock()
-	if ok {
-		return real
+	real := shared(r.last[:r.good], dir)
+	for real < len(dir) {
+		end := len(dir)
+		if i := strings.IndexByte(dir[min(real+1, end):], '/'); i >= 0 {
+			end = real + 1 + i
+		}
+		if s, err := r.root.lstat(dir[:end]); err != nil || !s.is(modeDirectory) {
+			break
+		}
+		real = end
 	}
-	if real = r.holds(path.Dir(dir)); real {
-		info, err := os.Lstat(filepath.Join(r.root, filepath.FromSlash(dir)))
-		real = err == nil && info.IsDir()
+	r.last, r.good = dir, real
+	return real == len(dir)
+}
+
+// shared returns the length of the longest directory that two paths share.
+func shared(a, b string) int {
+	n := 0
+	for i := 0; ; i++ {
+		switch endA, endB := i == len(a) || a[i] == '/', i == len(b) || b[i] == '/'; {
+		case endA && endB:
+			n = i
+		case endA != endB:
+			return n
+		}
+		if i == len(a) || i == len(b) || a[i] != b[i] {
+			return n
+		}
 	}
-	r.mu.Lock()
-	r.known[dir] = real
-	r.mu.Unlock()
-	return real
 }

@@ -54,7 +54,7 @@ func readCommon(path string) (found string, ok bool, err error) {
 			found, ok = commonOf(filepath.Join(at, ".git"))
 			return found, ok, nil
 		}
-		bare = bare || exists(filepath.Join(at, "HEAD")) && exists(filepath.Join(at, "objects"))
+		bare = bare || isBare(at)
 		if at != filepath.Dir(at) {
 			continue
 		}
@@ -139,6 +139,11 @@ func marked(path string) (bool, error) {
 	}
 }
 
+// isBare reports whether dir is a git directory itself.
+func isBare(dir string) bool {
+	return exists(filepath.Join(dir, "HEAD")) && exists(filepath.Join(dir, "objects")) && exists(filepath.Join(dir, "refs"))
+}
+
 func hasGit(dir string) bool { return exists(filepath.Join(dir, ".git")) }
 
 // listed reports whether git knows what lies in dir: it is in a work tree that
@@ -162,7 +167,7 @@ func listed(ctx context.Context, dir string) (bool, error) {
 	if err != nil || rel == "." {
 		return err == nil, err
 	}
-	_, err = output(ctx, root, "", "check-ignore", "-q", "--", filepath.ToSlash(rel))
+	_, _, err = run(ctx, root, "", "check-ignore", "-q", "--", filepath.ToSlash(rel))
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == 1 {
 		return true, nil

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"io/fs"
@@ -26,11 +27,11 @@ func TestUnreadableFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k.hash = func(name string, info fs.FileInfo) (sum [sha256.Size]byte, err error) {
-		if filepath.Base(name) == "secret" {
-			return sum, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+	k.hash = func(ctx context.Context, r root, name string) (sum [sha256.Size]byte, s stamp, err error) {
+		if name == "secret" {
+			return sum, s, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
 		}
-		return hashFile(name, info)
+		return hashFile(ctx, r, name)
 	}
 	_, err = k.Digest(t.Context())
 	if !errors.Is(err, fs.ErrPermission) {

@@ -3,10 +3,12 @@ package git
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,7 +25,6 @@ const (
 	outLink    kind = "out-link"   // a link whose text leaves the repository
 	deleted    kind = "deleted"    // tracked, but no file there
 	sparse     kind = "sparse"     // not checked out on purpose; content: object id
-	special    kind = "special"    // tracked, but a pipe, socket or device now
 	module     kind = "module"     // content: commit and, when dirty, hex digest
 	nested     kind = "nested"     // an untracked repository; content: hex digest
 )
@@ -38,6 +39,7 @@ type entry struct {
 	object  string // object id in the index
 	kind    kind
 	content string
+	sum     [sha256.Size]byte // of a file, executable or not; in the digest as hex
 }
 
 // tree is a directory to list and read.
@@ -45,6 +47,8 @@ type tree struct {
 	candidate *Candidate
 	dir       string // canonical
 	prefix    string // of the tree in its repository, "" or ending with "/"
+	root      root   // of the repository
+	cache     *cache // of the repository
 	leave     leave
 }
 
@@ -59,22 +63,30 @@ func (t tree) at(path string) tree {
 // git runs git in the tree. It finds the repository there, if there is one, and
 // never mistakes a broken one for a part of the repository above.
 func (t tree) git(ctx context.Context, args ...string) ([]byte, error) {
+	out, _, err := t.ask(ctx, args...)
+	return out, err
+}
+
+// ask is git with what it said on standard error.
+func (t tree) ask(ctx context.Context, args ...string) (out []byte, said string, err error) {
 	ceiling := ""
 	if hasGit(t.dir) {
 		ceiling = filepath.Dir(t.dir)
 	}
-	return output(ctx, t.dir, ceiling, args...)
+	return run(ctx, t.dir, ceiling, args...)
 }
 
 // list returns what counts in the tree, sorted bytewise by path.
 func (t tree) list(ctx context.Context) (found []*entry, err error) {
 	known, err := listed(ctx, t.dir)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if known {
+	case known:
 		found, err = t.index(ctx)
-	} else {
+	case isBare(t.dir):
+		return nil, fmt.Errorf("%s is a bare repository: name a work tree of it", t.dir)
+	default:
 		found, err = t.walk(ctx)
 	}
 	if errors.Is(err, ErrNoRepository) {
@@ -88,54 +100,85 @@ func (t tree) list(ctx context.Context) (found []*entry, err error) {
 
 // sorted orders entries bytewise by path; a merge conflict has up to three of one.
 func sorted(list []*entry) []*entry {
-	slices.SortStableFunc(list, func(a, b *entry) int { return strings.Compare(a.path, b.path) })
+	order := func(a, b *entry) int { return strings.Compare(a.path, b.path) }
+	if !slices.IsSortedFunc(list, order) {
+		slices.SortStableFunc(list, order)
+	}
 	return slices.CompactFunc(list, func(a, b *entry) bool { return a.path == b.path })
 }
 
 // index lists a work tree as git sees it.
 func (t tree) index(ctx context.Context) ([]*entry, error) {
-	out, err := t.git(ctx, "ls-files", "-v", "-s", "-z", "--cached", "--others", "--exclude-standard")
-	if err != nil {
+	out, said, err := t.ask(ctx, "ls-files", "-v", "-s", "-z", "--cached", "--others", "--exclude-standard")
+	var failed *exec.ExitError
+	switch {
+	case errors.As(err, &failed):
+		return nil, fmt.Errorf("%w: find out with git status and git fsck there; a broken index is made anew by git reset after .git/index is removed", err)
+	case err != nil:
 		return nil, err
 	}
-	var found []*entry
-	for record := range bytes.SplitSeq(out, []byte{0}) {
-		if len(record) == 0 {
-			continue
-		}
-		e, err := parse(string(record))
-		if err != nil {
+	if err := complaint(said); err != nil {
+		return nil, fmt.Errorf("listing the files of %s: %w: make it readable or let git ignore it", t.dir, err)
+	}
+	all := make([]entry, bytes.Count(out, []byte{0}))
+	known, others := make([]*entry, 0, len(all)), []*entry(nil)
+	text := string(out)
+	for i := range all {
+		record, rest, _ := strings.Cut(text, "\x00")
+		text = rest
+		if err := all[i].parse(record); err != nil {
 			return nil, err
 		}
-		if !t.leave.out(t.prefix+e.path, e.tracked) {
-			found = append(found, e)
+		switch e := &all[i]; {
+		case t.leave.out(t.prefix+e.path, e.tracked):
+		case e.tracked:
+			known = append(known, e)
+		default:
+			others = append(others, e)
 		}
 	}
-	return found, nil
+	return merge(known, others), nil
+}
+
+// merge brings two lists that git has sorted into one order.
+func merge(a, b []*entry) []*entry {
+	if len(b) == 0 {
+		return a
+	}
+	all := make([]*entry, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		from := &a
+		if b[0].path < a[0].path {
+			from = &b
+		}
+		all, *from = append(all, (*from)[0]), (*from)[1:]
+	}
+	return append(append(all, a...), b...)
 }
 
 // parse reads "? PATH" or "TAG MODE OBJECT STAGE\tPATH".
-func parse(record string) (*entry, error) {
+func (e *entry) parse(record string) error {
 	tag, rest, ok := strings.Cut(record, " ")
 	if ok && tag == "?" {
-		e := &entry{path: rest}
+		e.path = rest
 		if strings.HasSuffix(rest, "/") {
 			e.kind = nested
 		}
-		return e, nil
+		return nil
 	}
 	stat, path, tabbed := strings.Cut(rest, "\t")
-	fields := strings.Fields(stat)
-	if !ok || !tabbed || len(fields) != 3 {
-		return nil, fmt.Errorf("reading git ls-files: unexpected record %q", record)
+	mode, stat, _ := strings.Cut(stat, " ")
+	object, stage, staged := strings.Cut(stat, " ")
+	if !ok || !tabbed || !staged || len(stage) != 1 {
+		return fmt.Errorf("reading git ls-files: unexpected record %q", record)
 	}
-	e := &entry{path: path, tracked: true, object: fields[1]}
+	e.path, e.tracked, e.object = path, true, object
 	e.skipped = tag == "S" || tag == "s"
 	e.blind = tag == strings.ToLower(tag)
-	if fields[0] == "160000" {
-		e.kind, e.commit = module, fields[1]
+	if mode == "160000" {
+		e.kind, e.commit = module, object
 	}
-	return e, nil
+	return nil
 }
 
 // walk lists a directory that git does not know.
