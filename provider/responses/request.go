@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/openai/openai-go/v3/packages/param"
 	sdk "github.com/openai/openai-go/v3/responses"
@@ -60,12 +61,12 @@ func (p *Provider) params(req provider.Request) (sdk.ResponseNewParams, error) {
 	return out, nil
 }
 
-var reasoningModel = regexp.MustCompile(`^(o\d|gpt-([5-9]|\d\d)|codex)`)
+var reasoningModel = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(o\d|gpt-([5-9]|\d\d)|codex)`) })
 
 // reasons tells models that reason, by their name: others refuse to be asked
 // for encrypted reasoning.
 func reasons(model string) bool {
-	return reasoningModel.MatchString(model) && !strings.Contains(model, "-chat")
+	return reasoningModel().MatchString(model) && !strings.Contains(model, "-chat")
 }
 
 func choice(want string) sdk.ResponseNewParamsToolChoiceUnion {

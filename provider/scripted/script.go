@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tenonrun/tenon/internal/source"
@@ -124,7 +125,7 @@ func Load(name string, data []byte) (*Script, error) {
 	if err := json.Unmarshal(doc.JSON(), &tree); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", name, err)
 	}
-	c.keys("", tree, documentShape)
+	c.keys("", tree, documentShape())
 	if len(c.errs) > 0 {
 		return nil, c.sorted()
 	}
@@ -165,15 +166,17 @@ func object(members map[string]*shape, leaves string) *shape {
 
 var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
 
-var documentShape = object(map[string]*shape{
-	"replies": object(map[string]*shape{
-		"tool_calls": object(nil, "name args"),
-		"files":      object(nil, "path content delete"),
-		"usage":      object(nil, "in cached cache_write out reasoning cost"),
-		"error":      object(nil, "code status message retry_after reset_after"),
-		"pad_with":   object(nil, "char count"),
-	}, "match system model node command turn attempt times text json reasoning stop delay hang chunk"),
-}, "version")
+var documentShape = sync.OnceValue(func() *shape {
+	return object(map[string]*shape{
+		"replies": object(map[string]*shape{
+			"tool_calls": object(nil, "name args"),
+			"files":      object(nil, "path content delete"),
+			"usage":      object(nil, "in cached cache_write out reasoning cost"),
+			"error":      object(nil, "code status message retry_after reset_after"),
+			"pad_with":   object(nil, "char count"),
+		}, "match system model node command turn attempt times text json reasoning stop delay hang chunk"),
+	}, "version")
+})
 
 type checker struct {
 	doc  *source.Document
