@@ -27,6 +27,7 @@ type Check struct {
 	CommandLine  string            `json:"commandLine,omitempty"`
 	Cwd          string            `json:"cwd,omitempty"` // relative to the repository
 	Env          map[string]string `json:"env,omitempty"`
+	Stdin        string            `json:"stdin,omitempty"`     // of a command; in evidence its digest
 	TimeoutMs    int64             `json:"timeoutMs,omitempty"` // 0 is DefaultTimeout
 	Policy       json.RawMessage   `json:"policy,omitempty"`    // see ParsePolicy
 	File         *FileCheck        `json:"file,omitempty"`

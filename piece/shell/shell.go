@@ -4,7 +4,9 @@
 //
 // Guarantees: the place of a command is checked before it is started; what goes
 // into the state is bounded, valid UTF-8 and without known secrets; a write whose
-// end is unknown is uncertain unless the definition calls it idempotent.
+// end is unknown is uncertain unless the definition calls it idempotent. With
+// evidence, a scoped receipt is kept: it is valid when the command exited with 0
+// and left the work tree as it was.
 //
 // Does not: certify anything, or fill text into a shell string.
 package shell
@@ -15,6 +17,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/tenonrun/tenon/executor"
@@ -39,6 +42,12 @@ type Config struct {
 	Runner workspace.Runner
 	// Redactor hides secrets in outputs; nil hides what looks like one.
 	Redactor *text.Redactor
+	// Now gives the times in receipts, by the clock that deadlines are set by;
+	// nil means the clock of the machine.
+	Now func() workflow.Time
+	// Idle is how long a command with evidence may be silent; 0 means
+	// host.DefaultIdle, less than 0 no limit.
+	Idle time.Duration
 }
 
 // Pieces returns the kinds of this package.
@@ -96,6 +105,9 @@ func run(ctx context.Context, c piece.Context, cfg Config) (workflow.Settled, er
 	if err != nil {
 		return workflow.Settled{}, err
 	}
+	if p.Evidence {
+		return prove(ctx, c, cfg, p)
+	}
 	cmd, err := command.Prepare(f.Repositories, p.wish())
 	if err != nil {
 		return result.Failed("failed", workflow.CodeShellFailed, f.Node+": "+err.Error()), nil //nolint:nilerr // the result tells
@@ -112,7 +124,7 @@ func run(ctx context.Context, c piece.Context, cfg Config) (workflow.Settled, er
 	case err != nil:
 		return workflow.Settled{}, fmt.Errorf("running the command of %s: %w", f.Node, err)
 	}
-	return settle(f, p, cfg.Redactor, exit)
+	return settle(f, p, cfg.Redactor, exit, nil)
 }
 
 func (p shellParams) wish() command.Wish {
@@ -126,7 +138,8 @@ func (p shellParams) wish() command.Wish {
 	}
 }
 
-func settle(f piece.Frame, p shellParams, r *text.Redactor, exit workspace.Exit) (workflow.Settled, error) {
+// settle makes the result of a command that has ended; more goes into its output.
+func settle(f piece.Frame, p shellParams, r *text.Redactor, exit workspace.Exit, more map[string]any) (workflow.Settled, error) {
 	bound := p.OutputCapBytes
 	if bound == 0 {
 		bound = workspace.DefaultOutputCap
@@ -137,8 +150,9 @@ func settle(f piece.Frame, p shellParams, r *text.Redactor, exit workspace.Exit)
 		return workflow.Settled{}, err
 	}
 	output := map[string]any{
-		"exitCode": exit.Code, "stdout": stdout, "stderr": stderr, "vars": vars, "outputTruncated": exit.Truncated,
+		"exitCode": exit.Code, "stdout": stdout, "stderr": stderr, "vars": vars, "outputTruncated": exit.Truncated || len(exit.Stdout) > bound || len(exit.Stderr) > bound,
 	}
+	maps.Copy(output, more)
 	if exit.Signal != "" {
 		output["signal"] = exit.Signal
 	}
@@ -150,9 +164,6 @@ func settle(f piece.Frame, p shellParams, r *text.Redactor, exit workspace.Exit)
 		s.Outcome = "fail"
 	}
 	s.Output, s.Vars, s.History = result.Value(output), result.Vars(vars), history(stdout, stderr)
-	if p.Evidence {
-		s.Warnings = append(s.Warnings, f.Node+" asks for evidence: there are no receipts yet, so none was kept")
-	}
 	return s, nil
 }
 

@@ -152,7 +152,7 @@ func TestOutput(t *testing.T) {
 	r := &runner{exit: workspace.Exit{
 		Code: 1, Stdout: []byte("version=1.2 key hunter2hunter2\xff\n" + strings.Repeat("ä", 200)), Stderr: []byte("line 7"), Truncated: true,
 	}}
-	params := `{"repositoryId":"repo","commandLine":"make","timeoutMs":5000,"outputCapBytes":128,"env":{"A":"b"},"evidence":true,"captureVars":[
+	params := `{"repositoryId":"repo","commandLine":"make","timeoutMs":5000,"outputCapBytes":128,"env":{"A":"b"},"captureVars":[
 		{"name":"v","pattern":"version=([0-9.]+)"},{"name":"none","pattern":"zzz(.)"},{"name":"nogroup","pattern":"key"},{"name":"whole","pattern":"line \\d","group":0}]}`
 	c, run := setup(t, 1, params, r, repository(t))
 	s, err := run(t.Context())
@@ -174,7 +174,7 @@ func TestOutput(t *testing.T) {
 	if len(out.Vars) != 2 || out.Vars["v"] != "1.2" || out.Vars["whole"] != "line 7" || string(s.Vars["v"].JSON) != `"1.2"` || len(s.Vars) != 2 {
 		t.Errorf("vars %v, %v", out.Vars, s.Vars)
 	}
-	if s.History != out.Stdout+"\nline 7" || len(s.Warnings) != 1 {
+	if s.History != out.Stdout+"\nline 7" || len(s.Warnings) != 0 {
 		t.Errorf("history %q, warnings %q", s.History, s.Warnings)
 	}
 	if got := r.got[0]; got.Line != "make" || got.Timeout != 5*time.Second || got.OutputCap != 128 || got.Env["A"] != "b" || got.Marker != "run1" {
@@ -229,6 +229,58 @@ func TestRefused(t *testing.T) {
 		}
 		if len(r.got) > 0 {
 			t.Errorf("%s: a command was started", name)
+		}
+	}
+}
+
+// TestEvidence keeps a scoped receipt beside the usual output.
+func TestEvidence(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		exit    workspace.Exit
+		err     error
+		hashes  []string
+		outcome string
+		code    workflow.Code
+		state   string
+		reason  string
+	}{
+		"pass":        {workspace.Exit{Stdout: []byte("fine")}, nil, []string{"c1:a", "c1:a"}, "ok", "", workflow.ReceiptValid, ""},
+		"tree moved":  {workspace.Exit{Stdout: []byte("fine")}, nil, []string{"c1:a", "c1:b"}, "ok", "", workflow.ReceiptInvalid, "changed"},
+		"green lie":   {workspace.Exit{Stdout: []byte("Tests: 1 failed, 2 passed")}, nil, []string{"c1:a", "c1:a"}, "ok", "", workflow.ReceiptInvalid, "1 failed"},
+		"code":        {workspace.Exit{Code: 3}, nil, []string{"c1:a", "c1:a"}, "fail", "", workflow.ReceiptInvalid, "exit code 3"},
+		"silent":      {workspace.Exit{Code: -1, IdleOut: true}, nil, []string{"c1:a", "c1:a"}, "failed", workflow.CodeIdleTimeout, workflow.ReceiptInvalid, "silent"},
+		"not started": {workspace.Exit{Code: -1}, &workspace.SpawnError{Program: "x", Err: os.ErrNotExist}, []string{"c1:a", "c1:a"}, "failed", workflow.CodeShellFailed, workflow.ReceiptInvalid, "starting"},
+	} {
+		r := &runner{exit: tc.exit, err: tc.err}
+		c, run := setup(t, 2, `{"argv":["x","y"],"stdin":"in","evidence":true}`, r, repository(t))
+		c.Hash = func() (string, error) { next := tc.hashes[0]; tc.hashes = tc.hashes[1:]; return next, nil }
+		s, err := run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out struct {
+			Stdout   string
+			Evidence struct {
+				ReceiptID, Reason string
+				Valid             bool
+			}
+		}
+		if err := json.Unmarshal(s.Output.JSON, &out); err != nil {
+			t.Fatal(err)
+		}
+		kept := c.Receipts()
+		if len(kept) != 2 || kept[0].State != workflow.ReceiptPending || kept[1].State != tc.state || kept[1].Scope != workflow.ReceiptScoped || kept[1].Certifies() {
+			t.Errorf("%s: receipts %+v", name, kept)
+		}
+		if s.Outcome != tc.outcome || s.Verified != nil || (tc.code != "") != (s.Error != nil && s.Error.Code == tc.code) {
+			t.Errorf("%s: %+v, %+v", name, s, s.Error)
+		}
+		if e := out.Evidence; e.ReceiptID != kept[1].Receipt || e.Valid != (tc.state == workflow.ReceiptValid) || !strings.Contains(e.Reason, tc.reason) || out.Stdout != string(tc.exit.Stdout) {
+			t.Errorf("%s: output %s", name, s.Output.JSON)
+		}
+		if got := r.got[0]; string(got.Stdin) != "in" || !got.KillRest || got.Timeout != shell.DefaultTimeout {
+			t.Errorf("%s: command %+v", name, got)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tenonrun/tenon/internal/canon"
 	"github.com/tenonrun/tenon/internal/text"
 	"github.com/tenonrun/tenon/piece/command"
 	"github.com/tenonrun/tenon/verification"
@@ -102,7 +103,7 @@ func (w *work) prepare(c verification.Check) (cmd workspace.Command, dir string,
 		timeout = verification.DefaultTimeout
 	}
 	wish := command.Wish{
-		RepositoryID: c.RepositoryID, Line: c.CommandLine, Cwd: c.Cwd, Env: c.Env, Idle: w.cfg.Idle, OutputCap: outputCap,
+		RepositoryID: c.RepositoryID, Line: c.CommandLine, Cwd: c.Cwd, Env: c.Env, Stdin: c.Stdin, Idle: w.cfg.Idle, OutputCap: outputCap,
 		Timeout: time.Duration(timeout) * time.Millisecond,
 	}
 	if c.Command != "" {
@@ -238,8 +239,12 @@ func judge(e *verification.Evidence, exit workspace.Exit, cmd workspace.Command,
 // clean returns text as it may be kept.
 func (w *work) clean(s string) string { return command.Clean(w.cfg.Redactor, []byte(s), 0) }
 
-// cleaned returns a check without the secrets in it.
+// cleaned returns a check without the secrets in it, and with the digest of its
+// input in place of that.
 func (w *work) cleaned(c verification.Check) verification.Check {
+	if c.Stdin != "" {
+		c.Stdin = fmt.Sprintf("sha256:%s (%d bytes)", canon.Sum([]byte(c.Stdin)), len(c.Stdin))
+	}
 	raw, err := json.Marshal(c)
 	if err != nil {
 		return verification.Check{Key: c.Key, Label: c.Label} // not reached with plain data
