@@ -18,7 +18,7 @@ const (
 // first.
 var anchorKinds = []func(line string) bool{
 	lineTest(`^\s*(?:--- FAIL:|FAIL(?:ED)?\b|ERROR\b|not ok\b|panic:|fatal error:|[✕✗×●✘] |test \S.* \.\.\. FAILED|thread '.*' panicked|\[  FAILED  \]|E   |Traceback \(most recent|\d+\) )|\b(?:FAILED|FAILURE)\s*$`),
-	lineTest(`^\s*\S*?[\w.-]+\.\w{1,5}(?::\d+(?::\d+)?|\(\d+,\d+\)):? .*|\berror(?:\[\w+\]|\s*TS\d+)?:|\b[A-Z]\w*(?:Error|Exception)\b|cannot find|undefined:|^\s+--> \S+:\d+`),
+	lineTest(`^\s*\S*?[\w.-]+\.\w{1,5}(?::\d+(?::\d+)?|\(\d+,\d+\)):? .*|\b[Ee]rror(?:\[\w+\]|\s*TS\d+)?:|\b\w+(?:Error|Exception)\b|cannot find|undefined:|^\s+--> \S+:\d+`),
 	lineTest(`(?i)^\W*(?:expected|actual|received|got|want|wanted|left|right|assert\w*)\b|\b(?:want|expected)\b.*\b(?:got|actual|received|but)\b|\bgot\b.*\bwant\b`),
 	isLocation,
 }
