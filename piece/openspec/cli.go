@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 
 	"github.com/tenonrun/tenon/executor"
 	"github.com/tenonrun/tenon/piece/command"
@@ -163,37 +162,4 @@ func sameDir(a, b string) bool {
 	ra, errA := filepath.EvalSymlinks(a)
 	rb, errB := filepath.EvalSymlinks(b)
 	return errA == nil && errB == nil && ra == rb
-}
-
-// versions remembers the version of each program that was asked.
-type versions struct {
-	mu    sync.Mutex
-	known map[string]string
-}
-
-// untested returns a warning when the command line has another version than the
-// one that is tested. It is asked once a process.
-func (v *visit) untested(ctx context.Context) []string {
-	argv, err := v.find()
-	if err != nil {
-		return nil // whoever called it has told
-	}
-	v.known.mu.Lock()
-	defer v.known.mu.Unlock()
-	version, ok := v.known.known[argv[0]]
-	if !ok {
-		exit, err := v.run(ctx, argv, v.root, []string{"--version"})
-		if version = strings.TrimSpace(string(exit.Stdout)); err != nil || !exit.OK() || len(version) > 64 {
-			version = "of an unknown version"
-		}
-		if v.known.known == nil {
-			v.known.known = map[string]string{}
-		}
-		v.known.known[argv[0]] = version
-	}
-	tested := Version[:strings.LastIndexByte(Version, '.')+1]
-	if strings.HasPrefix(version, tested) {
-		return nil
-	}
-	return []string{v.f.Node + ": openspec is " + command.Clean(v.Redactor, []byte(version), 0) + ", and " + Version + " is what this was tested with"}
 }

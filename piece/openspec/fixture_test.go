@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tenonrun/tenon/internal/text"
 	"github.com/tenonrun/tenon/piece"
@@ -99,8 +100,14 @@ func visit(t testing.TB, dir, kind, params string, cfg openspec.Config) *node {
 	if cfg.Redactor == nil {
 		cfg.Redactor = text.NewRedactor(nil, "hunter2hunter2")
 	}
+	n := newNode(dir, kind, params, cfg)
+	n.Desk = tempDir(t)
+	return n
+}
+
+func newNode(dir, kind, params string, cfg openspec.Config) *node {
 	return &node{kind: kind, params: params, cfg: cfg, Context: &piecetest.Context{
-		Desk: tempDir(t), Hash: func() (string, error) { return hash(dir) },
+		Hash: func() (string, error) { return hash(dir) },
 		F: piece.Frame{
 			Run: "run1", Node: "n", Kind: kind, Level: 1, Params: json.RawMessage(params),
 			Repositories: []workflow.RepositoryInfo{{ID: "app", Path: dir}},
@@ -173,7 +180,7 @@ func hash(dir string) (string, error) {
 
 // realRunner is a configuration with real processes.
 func realRunner(command ...string) openspec.Config {
-	return openspec.Config{Runner: process.New(process.Config{}), Command: command}
+	return openspec.Config{Runner: process.New(process.Config{Grace: 100 * time.Millisecond}), Command: command}
 }
 
 // twin is an OpenSpec command line in memory: it archives by moving the change
