@@ -27,6 +27,7 @@ func (p *program) component(v *visit) error {
 // inputs gives a body its variables.
 func (p *program) inputs(v *visit, s *scope) error {
 	if v.node.kind != workflow.KindComponent {
+		s.item = v.scope.item // the node itself works on it
 		own, err := params[standIn](v)
 		for name, raw := range own {
 			s.vars[name] = workflow.Inline(raw)
