@@ -170,24 +170,33 @@ func smaller[N int64 | float64](a, b N) N {
 // checks returns the verification plan of a run. A configured plan that is not
 // trusted matters only to workflows that use it.
 func (t *Tenon) checks(w *Workflow) (commands, setup []workflow.Check, err error) {
-	if t.cfg.Checks != nil {
-		commands = slices.Clone(t.cfg.Checks)
-		for i := range commands {
-			if commands[i].RepositoryID == "" {
-				commands[i].RepositoryID = t.Project.Repositories()[0].ID
-			}
-		}
-		return commands, nil, nil
-	}
-	commands, setup, err = t.Project.Checks()
+	commands, setup, err = t.plannedChecks()
 	if err != nil && !usesKind(w, "verify", "implementation", "implementation-step") {
 		return nil, nil, nil
 	}
 	if name := needsPlan(w); err == nil && len(commands) == 0 && name != "" {
-		return nil, nil, workflow.Errorf(workflow.CodeInvalidArguments, "node %s of %s verifies with the configured commands, and none are configured", name, w.Name).
-			WithHint("name one with --verify, or add verification.commands to .tenon/config.yaml")
+		return nil, nil, noPlan("node %s of %s verifies with the configured commands, and none are configured", name, w.Name)
 	}
 	return commands, setup, err
+}
+
+// plannedChecks returns the plan of Config.Checks, or else the configured one.
+func (t *Tenon) plannedChecks() (commands, setup []workflow.Check, err error) {
+	if t.cfg.Checks == nil {
+		return t.Project.Checks()
+	}
+	commands = slices.Clone(t.cfg.Checks)
+	for i := range commands {
+		if commands[i].RepositoryID == "" {
+			commands[i].RepositoryID = t.Project.Repositories()[0].ID
+		}
+	}
+	return commands, nil, nil
+}
+
+func noPlan(format string, args ...any) error {
+	return workflow.Errorf(workflow.CodeInvalidArguments, format, args...).
+		WithHint("name one with --verify, or add verification.commands to .tenon/config.yaml")
 }
 
 // needsPlan returns a node that verifies with the configured commands, or "".

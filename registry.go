@@ -2,6 +2,7 @@ package tenon
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
 
 	"github.com/tenonrun/tenon/internal/text"
@@ -11,19 +12,18 @@ import (
 	"github.com/tenonrun/tenon/piece/model"
 	"github.com/tenonrun/tenon/piece/shell"
 	"github.com/tenonrun/tenon/piece/verify"
+	"github.com/tenonrun/tenon/project"
 	"github.com/tenonrun/tenon/workflow"
-	"github.com/tenonrun/tenon/workspace"
-	"github.com/tenonrun/tenon/workspace/git"
 	"github.com/tenonrun/tenon/workspace/process"
 )
 
 // registry lists every kind of node; there is no other place where one is added.
-func registry(runner *process.Runner, redact *text.Redactor, b *backends, more []piece.Piece) (*piece.Registry, error) {
+func registry(p *project.Project, runner *process.Runner, redact *text.Redactor, b *backends, more []piece.Piece) (*piece.Registry, error) {
 	return piece.NewRegistry(slices.Concat(
 		control.Pieces(),
 		model.Pieces(model.Config{Backend: b.capabilities}),
 		shell.Pieces(shell.Config{Runner: runner, Redactor: redact}),
-		verify.Pieces(verify.Config{Runner: runner, Redactor: redact}),
+		verify.Pieces(verify.Config{Runner: runner, Redactor: redact, Cache: filepath.Join(p.Home, checkCache)}),
 		evidence.Pieces(),
 		more,
 	)...)
@@ -41,17 +41,4 @@ func (t *Tenon) sweep(ctx context.Context, run workflow.RunID, kinds []string) e
 	}
 	_, err := t.runner.Sweep(ctx, string(run))
 	return err
-}
-
-// candidate hashes the work trees of a run.
-func (t *Tenon) candidate(ctx context.Context, f piece.Frame) (string, error) {
-	cfg := git.Config{State: []string{t.Project.State}}
-	for _, r := range f.Repositories {
-		cfg.Repositories = append(cfg.Repositories, workspace.Repository{ID: r.ID, Path: r.Path, Scope: r.Scope})
-	}
-	c, err := git.New(cfg)
-	if err != nil {
-		return "", err
-	}
-	return c.Digest(ctx)
 }

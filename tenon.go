@@ -95,7 +95,7 @@ func Open(ctx context.Context, cfg Config) (*Tenon, error) {
 	if t.backends, err = newBackends(p, cfg); err != nil {
 		return nil, err
 	}
-	if t.pieces, err = registry(t.runner, t.redact, t.backends, cfg.Pieces); err != nil {
+	if t.pieces, err = registry(p, t.runner, t.redact, t.backends, cfg.Pieces); err != nil {
 		return nil, err
 	}
 	if err := t.openStore(ctx); err != nil {
@@ -128,7 +128,9 @@ func (t *Tenon) newEngine() (*engine.Engine, error) {
 			Pieces: t.pieces, Backend: t.backends.capabilities, Providers: t.backends.names(),
 		})},
 		Executor:  func(name string) (executor.Executor, error) { return t.backends.executor(name) },
-		Candidate: t.candidate,
+		Candidate: func(ctx context.Context, f piece.Frame) (string, error) {
+			return t.candidate(ctx, f.Repositories, f.Launch.Change)
+		},
 		Desk:      t.desk,
 		Child:     t.child,
 		Sweep:     t.sweep,

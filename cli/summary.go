@@ -53,7 +53,7 @@ func (a *app) summary(res history.Result) {
 func receiptLine(e workflow.EvidenceKept) string {
 	s := fmt.Sprintf("receipt %s: %s, %s", e.Receipt, e.State, e.Scope)
 	if e.Commands > 0 {
-		s += fmt.Sprintf(", %d checks passed", e.Commands)
+		s += fmt.Sprintf(", %s", plural(e.Commands, "check")+" passed")
 	}
 	if e.Candidate != "" {
 		s += ", candidate " + e.Candidate[:min(len(e.Candidate), 15)]
@@ -216,4 +216,12 @@ func oneLine(raw json.RawMessage) string {
 		return string(raw)
 	}
 	return strings.TrimSpace(b.String())
+}
+
+// plural counts things.
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
