@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -55,12 +56,8 @@ func (w *work) one(ctx context.Context, c verification.Check, e verification.Evi
 	default:
 		w.reusing(ctx, c, policy, &e)
 	}
-	if e.Reused {
-		return e
-	}
-	e.Ended = max(e.Started, w.cfg.Now())
-	if e.DurationMs == 0 {
-		e.DurationMs = time.Since(begun).Milliseconds()
+	if e.Ended == 0 {
+		e.Ended, e.DurationMs = max(e.Started, w.cfg.Now()), time.Since(begun).Milliseconds()
 	}
 	return e
 }
@@ -179,7 +176,7 @@ func (w *work) command(ctx context.Context, c verification.Check, p verification
 	exit, err := w.cfg.Runner.Run(ctx, cmd)
 	var spawn *workspace.SpawnError
 	if errors.As(err, &spawn) {
-		e.Reason, e.Absent = w.clean(err.Error()), errors.Is(err, fs.ErrNotExist)
+		e.Reason, e.Absent = w.clean(err.Error()), errors.Is(err, fs.ErrNotExist) || errors.Is(err, exec.ErrNotFound)
 		return
 	}
 	w.take(e, exit)
@@ -208,9 +205,7 @@ func (w *work) take(e *verification.Evidence, exit workspace.Exit) {
 	e.Shell, e.Pipefail = exit.Shell, strings.Contains(exit.Shell, "pipefail")
 	e.StdoutBytes, e.StderrBytes, e.OutputDigest, e.PipeHeld = exit.StdoutBytes, exit.StderrBytes, exit.OutputDigest, exit.PipeHeld
 	e.EnvKeys, e.EnvDigest = exit.EnvKeys, exit.EnvDigest
-	if d := exit.End.Sub(exit.Start); d > 0 {
-		e.DurationMs = d.Milliseconds()
-	}
+	e.Ended, e.DurationMs = max(e.Started, w.cfg.Now()), max(0, exit.End.Sub(exit.Start).Milliseconds())
 	var cut bool
 	e.Output, cut = combined(w.clean(string(exit.Stdout)), w.clean(string(exit.Stderr)))
 	e.Truncated = cut || exit.Truncated
