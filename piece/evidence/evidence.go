@@ -1,8 +1,8 @@
 // Package evidence describes the pieces that work with evidence, agents and
 // artifacts.
 //
-// Holds: artifact-contract, openspec-validate, openspec-archive, implementation,
-// implementation-step, agent and artifact, as far as a definition can be judged.
+// Holds: implementation, implementation-step, agent and artifact, as far as a
+// definition can be judged.
 //
 // Guarantees: a definition that uses them is validated in full; none of them
 // pretends to run.
@@ -13,8 +13,6 @@ package evidence
 import (
 	"embed"
 	"encoding/json"
-	"fmt"
-	"regexp"
 	"slices"
 
 	"github.com/tenonrun/tenon/piece"
@@ -28,9 +26,6 @@ var schemas embed.FS
 // Pieces returns the kinds of this package.
 func Pieces() []piece.Piece {
 	return []piece.Piece{
-		described("artifact-contract", "arrives with receipts and artifact contracts", describeChange(workflow.EffectRead, "pass", "fail", "failed")),
-		described("openspec-validate", "arrives with the OpenSpec tools", describeChange(workflow.EffectRead, "pass", "fail", "failed")),
-		described("openspec-archive", "arrives with the OpenSpec tools", describeChange(workflow.EffectWrite, "next", "failed")),
 		described("implementation-step", "arrives with the implementation journal", describeImplementation("next", "incomplete", "rejected", "replan", "reverify", "rereview", "failed")),
 		described("implementation", "arrives with the implementation journal", describeImplementation("next", "rejected", "failed")),
 		described("agent", "arrives with agents and compositions", describeAgent),
@@ -42,29 +37,6 @@ type describe = func(json.RawMessage, piece.Env) (piece.Traits, []piece.Problem)
 
 func described(kind, missing string, d describe) piece.Piece {
 	return piece.Piece{Kind: kind, Schema: params.Schemas(schemas, kind), Describe: d, Missing: kind + " " + missing + " in a later version"}
-}
-
-// kebab is the shape of the name of an OpenSpec change.
-var kebab = regexp.MustCompile(`^[a-z0-9]+(?:-[a-z0-9]+)*$`)
-
-// describeChange describes a kind that works on an OpenSpec change.
-func describeChange(effect workflow.Effect, outcomes ...string) describe {
-	return func(raw json.RawMessage, _ piece.Env) (piece.Traits, []piece.Problem) {
-		traits := piece.Traits{Outcomes: slices.Clone(outcomes), Effect: effect, Uncertain: effect == workflow.EffectWrite}
-		p, err := params.Read[struct {
-			Change string `json:"change"`
-		}](raw)
-		if err != nil {
-			return traits, []piece.Problem{{Code: workflow.CodeInvalidPieceParams, Message: err.Error()}}
-		}
-		if !params.Open(p.Change) && (!kebab.MatchString(p.Change) || len(p.Change) > 64) {
-			return traits, []piece.Problem{{
-				Code: workflow.CodeInvalidArguments, Pointer: "/change", Message: fmt.Sprintf("%q is not the name of a change", p.Change),
-				Hint: "write small letters and digits with single dashes between them, at most 64 characters, or {{run.changeId}}",
-			}}
-		}
-		return traits, nil
-	}
 }
 
 // describeImplementation describes a kind that runs the roles of the

@@ -17,7 +17,7 @@ func TestKinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	one := "artifact-contract openspec-validate openspec-archive implementation-step implementation"
+	one := "implementation-step implementation"
 	for level, want := range map[int]string{1: one, 2: one + " agent artifact"} {
 		if got := strings.Join(r.Kinds(level), " "); got != want {
 			t.Errorf("level %d: %q, want %q", level, got, want)
@@ -38,13 +38,6 @@ func TestParams(t *testing.T) {
 	}
 	env := piece.Env{Roles: map[string]workflow.Role{"developer": {Provider: "a", Model: "m"}}}
 	for _, tc := range []struct{ kind, params, traits, problem string }{
-		{"artifact-contract", `{"change":"add-x","contractId":"c","action":"freeze","requireCompletedTasks":true}`, "pass fail failed; read", ""},
-		{"artifact-contract", `{"change":"add-x","contractId":"c"}`, "", "action"},
-		{"openspec-validate", `{"change":"{{run.changeId}}","allowArchived":true,"repositoryId":"r"}`, "pass fail failed; read", ""},
-		{"openspec-validate", `{"change":"Add X"}`, "pass fail failed; read", "/change"},
-		{"openspec-validate", `{"change":"` + strings.Repeat("a", 65) + `"}`, "pass fail failed; read", "/change"},
-		{"openspec-archive", `{"change":"add-x","requiresVerified":true,"reviewedCandidate":"{{outputs.r.candidateHash}}","approvedCandidate":"x"}`, "next failed; write uncertain", ""},
-		{"openspec-archive", `{"change":"add-x","force":true}`, "", "/force"},
 		{"implementation", `{"attempts":3,"approvalBeforeArchive":true,"reviewPolicy":{"minScore":80,"aspects":{"security":90}}}`, "next rejected failed; write uncertain ai a m", ""},
 		{"implementation", `{"attempts":101}`, "", "/attempts"},
 		{"implementation", `{"reviewPolicy":{"minScore":101}}`, "", "/reviewPolicy/minScore"},

@@ -212,6 +212,9 @@ func (v *visit) prepare(ctx context.Context, desk string, before tree) (*manifes
 	return m, nil, nil
 }
 
+// maxStatus bounds the messages of a refusal in an output.
+const maxStatus = 10
+
 // refused is the result when the command line does not archive.
 func (v *visit) refused(code int, all []status) *workflow.Settled {
 	said := v.told(all)
@@ -219,7 +222,7 @@ func (v *visit) refused(code int, all []status) *workflow.Settled {
 		fmt.Sprintf("%s: openspec archive %s ended with exit code %d: %s", v.f.Node, v.change, code, said))
 	s.History = result.Text(fmt.Sprintf("OpenSpec change %s is not archived: %s", v.change, said))
 	kept := make([]status, 0, len(all))
-	for _, st := range all[:min(len(all), maxIssues)] {
+	for _, st := range all[:min(len(all), maxStatus)] {
 		kept = append(kept, status{Severity: v.clean(st.Severity), Code: v.clean(st.Code), Message: v.clean(st.Message), Fix: v.clean(st.Fix)})
 	}
 	s.Output = result.Value(map[string]any{

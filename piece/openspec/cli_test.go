@@ -106,6 +106,17 @@ func TestCommandLineThatHangs(t *testing.T) {
 	}
 }
 
+func TestManyIssues(t *testing.T) {
+	t.Parallel()
+	dir := repository(t, nil)
+	issue := `{"level":"ERROR","path":"p","message":"` + strings.Repeat("ä", 5000) + `"}`
+	write(t, filepath.Join(dir, "said"), `{"items":[{"id":"dim-lamp","issues":[`+strings.Repeat(issue+",", 299)+issue+`]}]}`)
+	s, err := visit(t, dir, "openspec-validate", plain, realRunner(script(t, filepath.Join(t.TempDir(), "openspec"), "cat said; exit 1"))).run(context.Background())
+	if err != nil || s.Outcome != "fail" || len(s.Output.JSON) > 200_000 || output(t, s)["issueCount"] != 300.0 || !strings.Contains(s.History, "[truncated]") {
+		t.Errorf("%d bytes, %.300s, %v", len(s.Output.JSON), s.History, err)
+	}
+}
+
 // TestFind changes PATH, so it does not run beside others.
 func TestFind(t *testing.T) {
 	bin := t.TempDir()

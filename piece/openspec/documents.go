@@ -7,6 +7,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/tenonrun/tenon/internal/canon"
 	"github.com/tenonrun/tenon/workflow"
@@ -106,14 +107,16 @@ func (d *documents) add(name, content string) {
 
 // box is a list item with a checkbox, as OpenSpec counts tasks: the marker is at
 // most one character.
-var box = regexp.MustCompile(`^(\s*(?:[-*+]|\d{1,9}[.)])\s*)\[(\s*[^\]\s]?\s*)\]`)
+var box = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(\s*(?:[-*+]|\d{1,9}[.)])\s*)\[(\s*[^\]\s]?\s*)\]`)
+})
 
 // tasks counts the tasks and returns the text with every checkbox open, so that
 // working through the list does not change it.
 func (d *documents) tasks(content string) string {
 	lines := strings.Split(content, "\n")
 	for i, line := range lines {
-		m := box.FindStringSubmatchIndex(line)
+		m := box().FindStringSubmatchIndex(line)
 		if m == nil {
 			continue
 		}

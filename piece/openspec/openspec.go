@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/tenonrun/tenon/internal/text"
@@ -105,7 +106,7 @@ type changeParams struct {
 }
 
 // kebab is the shape of the name of a change.
-var kebab = regexp.MustCompile(`^[a-z0-9]+(?:-[a-z0-9]+)*$`)
+var kebab = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9]+(?:-[a-z0-9]+)*$`) })
 
 // maxName bounds the name of a change.
 const maxName = 64
@@ -128,7 +129,7 @@ func describe(raw json.RawMessage, traits piece.Traits) (piece.Traits, []piece.P
 	return traits, nil
 }
 
-func isName(s string) bool { return len(s) <= maxName && kebab.MatchString(s) }
+func isName(s string) bool { return len(s) <= maxName && kebab().MatchString(s) }
 
 // visit is one run of a piece.
 type visit struct {

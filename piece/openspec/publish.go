@@ -185,6 +185,7 @@ var errPrepared = errors.New("the prepared file is not what the manifest says")
 // synced is a file that is durable when it is closed.
 type synced struct{ *os.File }
 
+// Close flushes and closes.
 func (s synced) Close() error { return errors.Join(s.Sync(), s.File.Close()) }
 
 // finish removes the directories that the archive emptied.

@@ -118,15 +118,21 @@ func (v *visit) link(from *os.Root, name string) (string, error) {
 		return text, nil
 	}
 	target := path.Join(folder, path.Dir(name), filepath.ToSlash(text)) // relative to the repository
-	real, err := filepath.EvalSymlinks(filepath.Join(from.Name(), filepath.FromSlash(name)))
-	gone := err != nil // a link to nothing is copied as it is
-	if filepath.IsAbs(text) || !below(target, ".") || !gone && !inside(v.root, real) {
+	full := filepath.Join(from.Name(), filepath.FromSlash(name))
+	if filepath.IsAbs(text) || !below(target, ".") || leaves(v.root, full) {
 		return "", refused("the repository")
 	}
-	if v.matters(name) && (!below(target, folder) || !gone && !inside(from.Name(), real)) {
+	if v.matters(name) && (!below(target, folder) || leaves(from.Name(), full)) {
 		return "", refused(folder + "/")
 	}
 	return text, nil
+}
+
+// leaves reports whether a link ends at something outside of a directory. A link
+// to nothing does not.
+func leaves(dir, link string) bool {
+	real, err := filepath.EvalSymlinks(link)
+	return err == nil && !inside(dir, real)
 }
 
 // matters reports whether the command line may read or write a path when it
@@ -190,7 +196,7 @@ func digest(root *os.Root, name string, perm fs.FileMode, into io.WriteCloser) (
 	if err != nil {
 		return "", errors.Join(err, closed(into))
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // it was only read
 	var w io.Writer = sum
 	if into != nil {
 		w = io.MultiWriter(sum, into)

@@ -11,10 +11,12 @@ import (
 	"github.com/tenonrun/tenon/workflow"
 )
 
-// Bounds of issues in an output: their number and the code points of each.
+// Bounds of issues in an output: their number, the code points of each, and the
+// bytes of all.
 const (
 	maxIssues  = 100
 	maxMessage = 2000
+	maxAll     = 128 << 10
 )
 
 // validate judges a change as it lies in the repository.
@@ -101,9 +103,13 @@ func (v *visit) clean(s string) string {
 }
 
 func (v *visit) issues(all []issue) []issue {
-	kept := make([]issue, 0, min(len(all), maxIssues))
+	kept, size := []issue{}, 0
 	for _, i := range all[:min(len(all), maxIssues)] {
-		kept = append(kept, issue{Level: v.clean(i.Level), Path: v.clean(i.Path), Line: i.Line, Message: v.clean(i.Message)})
+		i = issue{Level: v.clean(i.Level), Path: v.clean(i.Path), Line: i.Line, Message: v.clean(i.Message)}
+		if size += len(i.Level) + len(i.Path) + len(i.Message); size > maxAll {
+			break
+		}
+		kept = append(kept, i)
 	}
 	return kept
 }
