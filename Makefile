@@ -31,8 +31,12 @@ vet: ## go vet
 lint: ## the rules of .golangci.yml, each with its reason
 	$(LINT) run ./...
 
+.PHONY: components
+components: ## install the programs that some tests run: the OpenSpec command line, by npm
+	@tools/openspec/install
+
 .PHONY: test
-test: ## all tests, with the race detector and in random order, crash tests included
+test: components ## all tests, with the race detector and in random order, crash tests included
 	go test -race -shuffle=on -timeout 14m ./...
 	go test ./crash # whole: under the race detector it takes samples
 
