@@ -107,13 +107,18 @@ func sorted(list []*entry) []*entry {
 	return slices.CompactFunc(list, func(a, b *entry) bool { return a.path == b.path })
 }
 
+const mend = "find out with git status and git fsck there; a broken index is made anew by git reset after .git/index is removed"
+
+// errTorn is what git does not say of an index that ends too early.
+var errTorn = errors.New("the index has files without a name, so it is broken")
+
 // index lists a work tree as git sees it.
 func (t tree) index(ctx context.Context) ([]*entry, error) {
 	out, said, err := t.ask(ctx, "ls-files", "-v", "-s", "-z", "--cached", "--others", "--exclude-standard")
 	var failed *exec.ExitError
 	switch {
 	case errors.As(err, &failed):
-		return nil, fmt.Errorf("%w: find out with git status and git fsck there; a broken index is made anew by git reset after .git/index is removed", err)
+		return nil, fmt.Errorf("%w: %s", err, mend)
 	case err != nil:
 		return nil, err
 	}
@@ -127,7 +132,7 @@ func (t tree) index(ctx context.Context) ([]*entry, error) {
 		record, rest, _ := strings.Cut(text, "\x00")
 		text = rest
 		if err := all[i].parse(record); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("listing the files of %s: %w: %s", t.dir, err, mend)
 		}
 		switch e := &all[i]; {
 		case t.leave.out(t.prefix+e.path, e.tracked):
@@ -170,7 +175,10 @@ func (e *entry) parse(record string) error {
 	mode, stat, _ := strings.Cut(stat, " ")
 	object, stage, staged := strings.Cut(stat, " ")
 	if !ok || !tabbed || !staged || len(stage) != 1 {
-		return fmt.Errorf("reading git ls-files: unexpected record %q", record)
+		return fmt.Errorf("git ls-files printed the unexpected record %q", record)
+	}
+	if path == "" || strings.HasSuffix(path, "/") {
+		return errTorn
 	}
 	e.path, e.tracked, e.object = path, true, object
 	e.skipped = tag == "S" || tag == "s"
