@@ -43,7 +43,7 @@ func (s *step) accepted(ctx context.Context) (standing, *fact, error) {
 		why = "the files changed since they were reviewed"
 	case r.Plan != plan || r.Checks != string(s.st.Proof.Plan):
 		why = "the plan changed since the work was reviewed"
-	case r.Artifacts != out.change.Digest && !out.change.Archived:
+	case r.Artifacts != out.change.Digest && !s.st.Archived && !out.change.Archived:
 		why = "the artifacts of the change are not those that were reviewed"
 	}
 	if why != "" {
@@ -87,6 +87,9 @@ func (s *step) approve(ctx context.Context) (fact, error) {
 
 // archive archives the change of an accepted work and says what it proves.
 func (s *step) archive(ctx context.Context) (fact, error) {
+	if err := s.resume(ctx); err != nil {
+		return fact{}, err
+	}
 	work, ft, err := s.accepted(ctx)
 	if err != nil || ft != nil {
 		return or(ft), err
@@ -100,11 +103,10 @@ func (s *step) archive(ctx context.Context) (fact, error) {
 	}
 	bound := work.change != Change{}
 	if bound && !s.st.Archived {
-		if err := s.cfg.Archiver.Archive(ctx, s.c, s.in.change); err != nil {
-			return fact{}, fmt.Errorf("%s: archiving change %s: %w", s.f.Node, s.in.change, err)
+		if err := s.publish(ctx, work.candidate); err != nil {
+			return fact{}, err
 		}
 	}
-	s.st.Archived = true
 	if now, err := s.candidate(ctx); err != nil || now != work.candidate {
 		return fact{wanted: phaseVerify, why: "the files changed while the change was archived"}, err
 	}
@@ -121,6 +123,24 @@ func (s *step) archive(ctx context.Context) (fact, error) {
 	}
 	err = s.certify(ctx, &out)
 	return out, err
+}
+
+// resume finishes an archive that an attempt of this visit decided on and could
+// not end.
+func (s *step) resume(ctx context.Context) error {
+	ch, err := s.change(ctx)
+	if err != nil || !ch.Begun || s.st.Review == nil {
+		return err
+	}
+	return s.publish(ctx, s.st.Review.Candidate)
+}
+
+func (s *step) publish(ctx context.Context, candidate string) error {
+	if err := s.cfg.Archiver.Archive(ctx, s.c, s.in.change, candidate); err != nil {
+		return fmt.Errorf("%s: archiving change %s: %w", s.f.Node, s.in.change, err)
+	}
+	s.st.Archived = true
+	return nil
 }
 
 // certify says again what the receipt of the checks proves: the files are the

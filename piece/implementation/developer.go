@@ -54,11 +54,19 @@ func (s *step) write(ctx context.Context, w wish, origin string) (fact, error) {
 	}
 	w.role, w.text, w.access = roleOf(s.p.Phase, s.f.Roles), roleDeveloper, workflow.EffectWrite
 	w.full = []string{s.brief(), planBlock(s.st.Plan), checksBlock("After your turn the host runs these checks itself. Do not report their result in its place:", s.checks()), artifactsBlock(ch, s.in.change, true)}
-	made, _, err := ask[developerReply](ctx, s, w)
+	if s.st.Outside != "" {
+		w.fresh = append(w.fresh, block("What your last turn did outside of the scope. Stay inside of it.", "outside-scope", s.st.Outside))
+	}
+	var made developerReply
+	outside, err := s.guarded(ctx, func(ctx context.Context) (err error) {
+		made, _, err = ask[developerReply](ctx, s, w)
+		return err
+	})
 	if err != nil {
 		return fact{}, err
 	}
 	s.st.Changes++
+	s.st.Outside = outside
 	s.st.Report, s.st.Correction, s.st.Origin = &made, nil, origin
 	for _, p := range made.VerificationChecks[:min(len(made.VerificationChecks), maxProposals)] {
 		s.st.Proposed = append(s.st.Proposed, p)
@@ -74,6 +82,9 @@ func (s *step) written(made developerReply, origin string) fact {
 	ft := fact{
 		wanted: phaseVerify, history: made.Summary,
 		output: map[string]any{"summary": made.Summary, "files": made.Files, "tests": made.Tests, "changes": s.st.Changes, "attempts": s.limit()},
+	}
+	if s.st.Outside != "" {
+		ft.output["outside"], ft.warnings = s.st.Outside, []string{s.f.Node + ": " + s.st.Outside}
 	}
 	if len(made.Incomplete) == 0 {
 		return ft

@@ -32,6 +32,7 @@ import (
 	"github.com/tenonrun/tenon/verification/host"
 	"github.com/tenonrun/tenon/workflow"
 	"github.com/tenonrun/tenon/workspace"
+	"github.com/tenonrun/tenon/workspace/scope"
 )
 
 // Kinds of this package.
@@ -80,6 +81,9 @@ type Config struct {
 	Verify func(ctx context.Context, c piece.Context, r host.Request) (verification.Receipt, error)
 	// Archiver knows OpenSpec changes; nil means that no change has artifacts.
 	Archiver Archiver
+	// Guard holds turns that write to the scopes of their repositories; nil holds
+	// them to nothing.
+	Guard *scope.Guard
 	// Attempts is how often the work may be changed where a node does not say;
 	// 0 is DefaultAttempts.
 	Attempts int
@@ -95,15 +99,17 @@ const DefaultAttempts = 3
 type Archiver interface {
 	// Change tells what the work tree holds of a change.
 	Change(ctx context.Context, c piece.Context, name string) (Change, error)
-	// Archive archives a change. Called again in the same visit it finishes what
-	// was begun, and succeeds when all was done.
-	Archive(ctx context.Context, c piece.Context, name string) error
+	// Archive archives a change, if the work tree is still the candidate when it
+	// is published. Called again in the same visit it finishes what was begun, and
+	// succeeds when all was done.
+	Archive(ctx context.Context, c piece.Context, name, candidate string) error
 }
 
 // Change is what a work tree holds of a change. The zero Change is none.
 type Change struct {
-	Digest   string // of the artifacts of an active change
-	Archived bool   // there is none any more, but an archived one
+	Digest   string // of the artifacts of an active change, whatever is ticked off in its tasks
+	Archived bool   // there is no active one any more, but an archived one
+	Begun    bool   // this visit has begun to archive it, and was stopped
 }
 
 // Pieces returns the kinds of this package.

@@ -331,9 +331,35 @@ func TestArchiveFails(t *testing.T) {
 	if _, err := s.try(`{"phase":"archive"}`); workflow.CodeOf(err) != workflow.CodeRecoveredFailed {
 		t.Errorf("got %v", err)
 	}
-	// An attempt that died after it archived is finished by the next one.
+	// An attempt that died while it archived is finished by the next one.
+	s.archive.err, s.archive.change = nil, implementation.Change{Digest: "half", Begun: true}
+	if out := s.phase("archive", "next"); out.Verified == nil || !strings.HasSuffix(strings.Join(s.archive.names, ";"), "archive add-x at c1:0;read add-x") {
+		t.Errorf("settled %+v after %v", out, s.archive.names)
+	}
+	// One that died after it is, too.
+	s = play(t, implementation.Config{}, planned, developed, verdict(true, 90, "met"))
+	s.archive.change = implementation.Change{Digest: "a1"}
+	s.upTo("archive")
 	s.archive.err, s.archive.change = nil, implementation.Change{Archived: true}
 	if out := s.phase("archive", "next"); out.Verified == nil {
 		t.Errorf("settled %+v", out)
+	}
+}
+
+// TestArchiveMovesFiles has the archive itself change what is hashed: all is
+// checked again, and nothing archived twice.
+func TestArchiveMovesFiles(t *testing.T) {
+	t.Parallel()
+	s := play(t, implementation.Config{}, planned, developed, verdict(true, 90, "met"), verdict(true, 90, "met"))
+	s.archive.change, s.archive.moves = implementation.Change{Digest: "a1"}, func() { s.Digest = "c1:archived" }
+	s.upTo("archive")
+	if out := s.phase("archive", "reverify"); out.Verified != nil {
+		t.Errorf("verified %+v", out.Verified)
+	}
+	s.phase("verify", "next")
+	s.phase("reviewer", "next")
+	out := s.phase("archive", "next")
+	if n := strings.Count(strings.Join(s.archive.names, ";"), "archive "); n != 1 || out.Verified == nil || out.Verified.Candidate != "c1:archived" {
+		t.Errorf("archived %d times, verified %+v", n, out.Verified)
 	}
 }

@@ -41,7 +41,7 @@ func TestAllIsWell(t *testing.T) {
 	if v := out.Verified; v == nil || v.Receipt != last.Receipt || v.Candidate != "c1:0" {
 		t.Errorf("verified %+v, want receipt %s", v, last.Receipt)
 	}
-	if got := s.archive.names[len(s.archive.names)-1]; got != "archive add-x" || field(t, out, "archived") != "true" || field(t, out, "change") != "add-x" {
+	if got := s.archive.names[len(s.archive.names)-1]; got != "archive add-x at c1:0" || field(t, out, "archived") != "true" || field(t, out, "change") != "add-x" {
 		t.Errorf("archived %q, output %s", got, out.Output.JSON)
 	}
 	if s.Calls() != 0 || len(s.exec.Turns()) != 3 || len(s.runs) != 1 {

@@ -60,6 +60,7 @@ func fails(output string) result { return result{state: verification.StateFailed
 // archiver is an Archiver in memory.
 type archiver struct {
 	change implementation.Change
+	moves  func() // what else an archive does
 	err    error
 	names  []string
 }
@@ -69,10 +70,13 @@ func (a *archiver) Change(_ context.Context, _ piece.Context, name string) (impl
 	return a.change, nil
 }
 
-func (a *archiver) Archive(_ context.Context, _ piece.Context, name string) error {
-	a.names = append(a.names, "archive "+name)
+func (a *archiver) Archive(_ context.Context, _ piece.Context, name, candidate string) error {
+	a.names = append(a.names, "archive "+name+" at "+candidate)
 	if a.err == nil {
 		a.change = implementation.Change{Archived: true}
+		if a.moves != nil {
+			a.moves()
+		}
 	}
 	return a.err
 }
@@ -86,7 +90,9 @@ func play(t *testing.T, cfg implementation.Config, answers ...string) *scene {
 	if cfg.Archiver == nil {
 		cfg.Archiver = s.archive
 	}
-	cfg.Verify = s.verify
+	if cfg.Runner == nil {
+		cfg.Verify = s.verify
+	}
 	registry, err := piece.NewRegistry(implementation.Pieces(cfg)...)
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +169,7 @@ func (s *scene) step(params string) workflow.Settled {
 	s.t.Helper()
 	s.visits++
 	last := s.Context // questions and memos are those of a visit
-	s.Context = &piecetest.Context{F: last.F, State: last.State, Values: last.Values, Executor: s.exec, Digest: last.Digest, Hash: last.Hash, Proven: last.Proven}
+	s.Context = &piecetest.Context{F: last.F, State: last.State, Values: last.Values, Executor: s.exec, Digest: last.Digest, Hash: last.Hash, Proven: last.Proven, Desk: last.Desk}
 	for _, e := range last.Receipts() {
 		if err := s.Keep(s.t.Context(), e); err != nil {
 			s.t.Fatal(err)

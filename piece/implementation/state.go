@@ -22,6 +22,7 @@ type state struct {
 	Plan       *plan                       `json:"plan,omitempty"`
 	Changes    int                         `json:"changes,omitempty"` // how often the work was changed
 	Report     *developerReply             `json:"report,omitempty"`
+	Outside    string                      `json:"outside,omitempty"`  // what the newest change wrote outside of its scope
 	Proposed   []proposal                  `json:"proposed,omitempty"` // by developers, all turns
 	Correction *correction                 `json:"correction,omitempty"`
 	Origin     string                      `json:"origin,omitempty"` // what the newest correction was about

@@ -35,11 +35,11 @@ type team struct {
 	turns   []executor.Turn
 	visits  []string
 	receipt []workflow.EvidenceKept
-	// passing says whether the checks pass over a state of the tree; reviews
-	// gives the score of the n-th review.
+	// passing says whether the checks pass over a state of the tree; score is that
+	// of the n-th review, from 0.
 	passing func(tree int) bool
 	score   func(n int) int
-	crash   func(role string) error // before a role answers
+	before  func(role string) // is called when a role is asked, before it answers
 	engine  *engine.Engine
 }
 
@@ -142,13 +142,14 @@ func (tm *team) Capabilities(string) executor.Capabilities { return executor.Cap
 
 // Execute implements executor.Executor: the roles do their work.
 func (tm *team) Execute(ctx context.Context, t executor.Turn, h executor.Host) (executor.Reply, error) {
-	raw, err := h.Call(ctx, executor.Call{Key: t.Key + "/1", Provider: t.Provider, Model: "m", Do: func(context.Context, executor.Grant) (executor.Done, error) {
+	raw, err := h.Call(ctx, executor.Call{Key: t.Key + "/1", Provider: t.Provider, Model: "m", Do: func(ctx context.Context, _ executor.Grant) (executor.Done, error) {
 		tm.mu.Lock()
 		defer tm.mu.Unlock()
-		if tm.crash != nil {
-			if err := tm.crash(t.Role); err != nil {
-				return executor.Done{}, err
-			}
+		if tm.before != nil {
+			tm.before(t.Role)
+		}
+		if ctx.Err() != nil {
+			return executor.Done{}, ctx.Err()
 		}
 		tm.turns = append(tm.turns, t)
 		switch t.Role {
@@ -158,7 +159,7 @@ func (tm *team) Execute(ctx context.Context, t executor.Turn, h executor.Host) (
 			tm.tree++
 			return executor.Done{Memo: json.RawMessage(developed)}, nil
 		}
-		score := tm.score(tm.count("reviewer"))
+		score := tm.score(tm.count("reviewer") - 1)
 		return executor.Done{Memo: json.RawMessage(tm.certified(t.Prompt, score))}, nil
 	}})
 	return executor.Reply{Text: string(raw), Structured: raw, Rounds: 1}, err
@@ -218,6 +219,16 @@ func (tm *team) load(doc string) *load.Workflow {
 
 func (tm *team) run(w *load.Workflow, tickets string) history.Result {
 	tm.t.Helper()
+	ctx, cancel := context.WithTimeout(tm.t.Context(), 20*time.Second)
+	defer cancel()
+	res, err := tm.engine.Start(ctx, tm.launch(w, tickets))
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	return res
+}
+
+func (tm *team) launch(w *load.Workflow, tickets string) engine.Launch {
 	def := w.Definition
 	l := engine.Launch{Document: w.Document, Started: workflow.RunStarted{
 		Workflow: workflow.Ref{Name: def.ID, Digest: w.Digest}, Kind: workflow.KindGraph, Level: def.SchemaVersion,
@@ -230,13 +241,7 @@ func (tm *team) run(w *load.Workflow, tickets string) history.Result {
 	if tickets != "" {
 		l.Started.Launch.Tickets = workflow.Inline(json.RawMessage(tickets))
 	}
-	ctx, cancel := context.WithTimeout(tm.t.Context(), 20*time.Second)
-	defer cancel()
-	res, err := tm.engine.Start(ctx, l)
-	if err != nil {
-		tm.t.Fatal(err)
-	}
-	return res
+	return l
 }
 
 func want(t *testing.T, res history.Result, status workflow.Status) {
@@ -271,7 +276,7 @@ func TestPublishedImplementation(t *testing.T) {
 				tm.passing = tc.passing
 			}
 			if tc.score != nil {
-				tm.score = func(n int) int { return tc.score(n - 1) }
+				tm.score = tc.score
 			}
 			res := tm.run(tm.published("implementation", "", ""), "")
 			want(t, res, tc.status)
@@ -360,6 +365,35 @@ func TestApprovedRun(t *testing.T) {
 		want(t, res, status)
 		if got := tm.roles(); got != "architect developer reviewer" {
 			t.Errorf("asked %s", got)
+		}
+	}
+}
+
+// TestInterrupted stops the run while each role works, and goes on: nothing that
+// was answered is asked again.
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	for _, role := range []string{"architect", "developer", "reviewer"} {
+		tm := assemble(t)
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		tm.before = func(now string) {
+			if now == role {
+				stop()
+			}
+		}
+		res, err := tm.engine.Start(ctx, tm.launch(tm.published("implementation", "", ""), ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, res, workflow.StatusInterrupted)
+		tm.before = nil
+		if res, err = tm.engine.Drive(t.Context(), res.Run, "eve"); err != nil {
+			t.Fatal(err)
+		}
+		want(t, res, workflow.StatusSucceeded)
+		if got := tm.roles(); got != "architect developer reviewer" {
+			t.Errorf("stopped at the %s: asked %s", role, got)
 		}
 	}
 }
