@@ -14,7 +14,9 @@ import (
 	"github.com/tenonrun/tenon/workflow"
 )
 
-// script writes a program of the shell and returns its path.
+// script writes a program of the shell and returns its path. Tests that run
+// beside others give it to sh: a file that was just written cannot be executed
+// while another process that is being started holds it open.
 func script(t testing.TB, path, body string) string {
 	t.Helper()
 	write(t, path, "#!/bin/sh\n"+body+"\n")
@@ -60,7 +62,7 @@ func TestAnswers(t *testing.T) {
 			t.Parallel()
 			dir := repository(t, nil)
 			fake := script(t, filepath.Join(t.TempDir(), "openspec"), `[ "$1" = --version ] && { echo `+openspec.Version+`; exit; }`+"\n"+tc.body)
-			s, err := visit(t, dir, "openspec-validate", plain, realRunner(fake)).run(context.Background())
+			s, err := visit(t, dir, "openspec-validate", plain, realRunner("sh", fake)).run(context.Background())
 			if workflow.CodeOf(err) != tc.code || s.Outcome != tc.outcome || len(s.Warnings) > 0 {
 				t.Fatalf("%+v, %v", s, err)
 			}
@@ -80,7 +82,7 @@ func TestCommandLineThatHangs(t *testing.T) {
 	t.Parallel()
 	dir := repository(t, nil)
 	before := list(t, dir)
-	cfg := realRunner(script(t, filepath.Join(t.TempDir(), "openspec"), "trap '' TERM; while :; do sleep 1; done"))
+	cfg := realRunner("sh", script(t, filepath.Join(t.TempDir(), "openspec"), "trap '' TERM; while :; do sleep 1; done"))
 	cfg.Timeout = 100 * time.Millisecond
 	for _, kind := range []string{"openspec-validate", "openspec-archive"} {
 		if _, err := visit(t, dir, kind, plain, cfg).run(context.Background()); workflow.CodeOf(err) != workflow.CodeTimeout || !strings.Contains(err.Error(), "100ms") {
@@ -93,7 +95,7 @@ func TestCommandLineThatHangs(t *testing.T) {
 	if out, err := exec.Command("mkfifo", started).CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v", out, err)
 	}
-	n := visit(t, dir, "openspec-archive", plain, realRunner(script(t, filepath.Join(t.TempDir(), "openspec"), "echo go >"+started+"; sleep 600")))
+	n := visit(t, dir, "openspec-archive", plain, realRunner("sh", script(t, filepath.Join(t.TempDir(), "openspec"), "echo go >"+started+"; sleep 600")))
 	go func() {
 		_, _ = os.ReadFile(started) // until the command runs
 		stop()
@@ -111,7 +113,7 @@ func TestManyIssues(t *testing.T) {
 	dir := repository(t, nil)
 	issue := `{"level":"ERROR","path":"p","message":"` + strings.Repeat("ä", 5000) + `"}`
 	write(t, filepath.Join(dir, "said"), `{"items":[{"id":"dim-lamp","issues":[`+strings.Repeat(issue+",", 299)+issue+`]}]}`)
-	s, err := visit(t, dir, "openspec-validate", plain, realRunner(script(t, filepath.Join(t.TempDir(), "openspec"), "cat said; exit 1"))).run(context.Background())
+	s, err := visit(t, dir, "openspec-validate", plain, realRunner("sh", script(t, filepath.Join(t.TempDir(), "openspec"), "cat said; exit 1"))).run(context.Background())
 	if err != nil || s.Outcome != "fail" || len(s.Output.JSON) > 200_000 || output(t, s)["issueCount"] != 300.0 || !strings.Contains(s.History, "[truncated]") {
 		t.Errorf("%d bytes, %.300s, %v", len(s.Output.JSON), s.History, err)
 	}

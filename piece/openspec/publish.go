@@ -7,8 +7,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/tenonrun/tenon/internal/canon"
 	"github.com/tenonrun/tenon/workflow"
 )
 
@@ -16,13 +18,14 @@ import (
 // step leaves a file in its old or in its new state, so that it can be stopped
 // and begun again anywhere.
 type publisher struct {
-	v    *visit
-	m    *manifest
-	desk string
-	to   *os.Root // OpenSpec folder of the repository
-	from *os.Root // the prepared one
-	new  places
-	left []string // directories that could not be removed
+	v     *visit
+	m     *manifest
+	desk  string
+	to    *os.Root // OpenSpec folder of the repository
+	from  *os.Root // the prepared one
+	new   places
+	begun bool     // at least one operation is done
+	left  []string // directories that could not be removed
 }
 
 // publish does what is not done yet. It returns directories that stay because
@@ -58,8 +61,11 @@ func (v *visit) publish(m *manifest, desk string) ([]string, error) {
 
 // all does the operations. What is new is durable before anything goes.
 func (p *publisher) all(todo []operation) error {
+	if err := p.drafts(todo); err != nil {
+		return err
+	}
 	for i, o := range todo {
-		if i == 0 || o.order() != todo[i-1].order() {
+		if i > 0 && o.order() != todo[i-1].order() {
 			if err := p.sync(); err != nil {
 				return err
 			}
@@ -73,6 +79,34 @@ func (p *publisher) all(todo []operation) error {
 		}
 	}
 	return p.sync()
+}
+
+// drafts writes all that is new beside its place, so that a full disk is met
+// before anything changes.
+func (p *publisher) drafts(todo []operation) error {
+	for _, o := range todo {
+		if o.After == stateAbsent {
+			continue
+		}
+		if err := p.v.Probe("drafting " + o.Path); err != nil {
+			return err
+		}
+		if err := p.draft(o); err != nil {
+			p.withdraw()
+			return p.broken(o.Path, err)
+		}
+	}
+	return p.sync()
+}
+
+// withdraw removes drafts, and directories that were made for them alone.
+func (p *publisher) withdraw() {
+	for _, o := range p.m.Operations {
+		_ = p.to.Remove(draftOf(o.Path)) // what stays is removed by the next attempt
+	}
+	for _, dir := range slices.Backward(p.m.Make) {
+		_ = p.to.Remove(dir)
+	}
 }
 
 func (p *publisher) sync() error {
@@ -98,9 +132,11 @@ func (p *publisher) todo() (todo []operation, err error) {
 		}
 		switch is {
 		case o.After:
+			p.begun = true
 		case o.Before:
 			todo = append(todo, o)
 		default:
+			p.withdraw()
 			return nil, p.conflict(o)
 		}
 	}
@@ -109,31 +145,28 @@ func (p *publisher) todo() (todo []operation, err error) {
 
 // do brings one path from its old state to the new one.
 func (p *publisher) do(o operation) error {
-	if o.After != stateAbsent {
-		if err := p.draft(o); err != nil {
-			return p.broken(o.Path, err)
-		}
-		if err := p.v.Probe("placing " + o.Path); err != nil {
-			return err
-		}
-	}
 	if is, err := stateOf(p.to, o.Path); err != nil || is != o.Before {
-		_ = p.to.Remove(draftOf(o.Path)) // the conflict is what matters
+		p.withdraw()
 		return p.conflict(o)
 	}
-	var err error
-	switch {
-	case o.After == stateAbsent:
-		err = p.to.Remove(o.Path)
-	case o.Before == stateAbsent && !strings.HasPrefix(o.After, prefixLink):
-		err = p.create(o)
-	default:
-		err = p.to.Rename(draftOf(o.Path), o.Path)
+	if err := p.v.Probe("placing " + o.Path); err != nil {
+		return err
 	}
-	if err != nil {
+	if err := p.place(o); err != nil {
 		return p.broken(o.Path, err)
 	}
+	p.begun = true
 	return nil
+}
+
+func (p *publisher) place(o operation) error {
+	switch {
+	case o.After == stateAbsent:
+		return p.to.Remove(o.Path)
+	case o.Before == stateAbsent && !strings.HasPrefix(o.After, prefixLink):
+		return p.create(o)
+	}
+	return p.to.Rename(draftOf(o.Path), o.Path)
 }
 
 // create gives a draft its name, and never takes one that is in use, where the
@@ -147,7 +180,7 @@ func (p *publisher) create(o operation) error {
 		}
 		return p.to.Remove(draft)
 	case errors.Is(err, fs.ErrExist):
-		_ = p.to.Remove(draft) // the conflict is what matters
+		p.withdraw()
 		return p.conflict(o)
 	}
 	return p.to.Rename(draft, o.Path)
@@ -161,10 +194,13 @@ func (p *publisher) draft(o operation) error {
 	}
 	if strings.HasPrefix(o.After, prefixLink) {
 		text, err := p.from.Readlink(o.Path)
-		if err == nil && linkState(text) != o.After {
-			err = errPrepared
+		switch {
+		case err != nil:
+			return err
+		case linkState(text) != o.After:
+			return errPrepared
 		}
-		return errors.Join(err, p.to.Symlink(text, draft))
+		return p.to.Symlink(text, draft)
 	}
 	into, err := p.to.OpenFile(draft, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -205,8 +241,11 @@ func (p *publisher) finish() error {
 	return p.v.Probe("done")
 }
 
-// draftOf is the name beside a file under which its new content is written.
-func draftOf(name string) string { return path.Join(path.Dir(name), "."+path.Base(name)+".tenon") }
+// draftOf is the name beside a file under which its new content is written. It
+// is short, whatever the name of the file.
+func draftOf(name string) string {
+	return path.Join(path.Dir(name), ".tenon-"+canon.Sum([]byte(path.Base(name)))[:16])
+}
 
 // conflict is the error about a file that is neither old nor new.
 func (p *publisher) conflict(o operation) error {
@@ -216,6 +255,9 @@ func (p *publisher) conflict(o operation) error {
 
 // byHand is how a person finishes what cannot be finished here.
 func (p *publisher) byHand() string {
+	if !p.begun {
+		return "nothing is published: mend it, and archive the change again"
+	}
 	return fmt.Sprintf("the finished folder is %s: take your change over into it and put it in the place of %s",
 		filepath.Join(p.desk, preparedName, folder), p.v.path(folder))
 }
