@@ -1,8 +1,6 @@
-// Package evidence describes the pieces that work with evidence, agents and
-// artifacts.
+// Package evidence describes the pieces that work with agents and artifacts.
 //
-// Holds: implementation, implementation-step, agent and artifact, as far as a
-// definition can be judged.
+// Holds: agent and artifact, as far as a definition can be judged.
 //
 // Guarantees: a definition that uses them is validated in full; none of them
 // pretends to run.
@@ -13,7 +11,6 @@ package evidence
 import (
 	"embed"
 	"encoding/json"
-	"slices"
 
 	"github.com/tenonrun/tenon/piece"
 	"github.com/tenonrun/tenon/piece/params"
@@ -26,8 +23,6 @@ var schemas embed.FS
 // Pieces returns the kinds of this package.
 func Pieces() []piece.Piece {
 	return []piece.Piece{
-		described("implementation-step", "arrives with the implementation journal", describeImplementation("next", "incomplete", "rejected", "replan", "reverify", "rereview", "failed")),
-		described("implementation", "arrives with the implementation journal", describeImplementation("next", "rejected", "failed")),
 		described("agent", "arrives with agents and compositions", describeAgent),
 		described("artifact", "arrives with versioned artifacts", describeArtifact),
 	}
@@ -37,18 +32,6 @@ type describe = func(json.RawMessage, piece.Env) (piece.Traits, []piece.Problem)
 
 func described(kind, missing string, d describe) piece.Piece {
 	return piece.Piece{Kind: kind, Schema: params.Schemas(schemas, kind), Describe: d, Missing: kind + " " + missing + " in a later version"}
-}
-
-// describeImplementation describes a kind that runs the roles of the
-// implementation journal.
-func describeImplementation(outcomes ...string) describe {
-	return func(_ json.RawMessage, env piece.Env) (piece.Traits, []piece.Problem) {
-		developer := env.Roles["developer"]
-		return piece.Traits{
-			Outcomes: slices.Clone(outcomes), Effect: workflow.EffectWrite, AI: true, Uncertain: true, Steerable: true,
-			Provider: developer.Provider, Model: developer.Model,
-		}, nil
-	}
 }
 
 func describeAgent(raw json.RawMessage, _ piece.Env) (piece.Traits, []piece.Problem) {

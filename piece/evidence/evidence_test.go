@@ -8,7 +8,6 @@ import (
 	"github.com/tenonrun/tenon/internal/schema"
 	"github.com/tenonrun/tenon/piece"
 	"github.com/tenonrun/tenon/piece/evidence"
-	"github.com/tenonrun/tenon/workflow"
 )
 
 func TestKinds(t *testing.T) {
@@ -17,8 +16,7 @@ func TestKinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	one := "implementation-step implementation"
-	for level, want := range map[int]string{1: one, 2: one + " agent artifact"} {
+	for level, want := range map[int]string{1: "", 2: "agent artifact"} {
 		if got := strings.Join(r.Kinds(level), " "); got != want {
 			t.Errorf("level %d: %q, want %q", level, got, want)
 		}
@@ -36,13 +34,7 @@ func TestParams(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := piece.Env{Roles: map[string]workflow.Role{"developer": {Provider: "a", Model: "m"}}}
 	for _, tc := range []struct{ kind, params, traits, problem string }{
-		{"implementation", `{"attempts":3,"approvalBeforeArchive":true,"reviewPolicy":{"minScore":80,"aspects":{"security":90}}}`, "next rejected failed; write uncertain ai a m", ""},
-		{"implementation", `{"attempts":101}`, "", "/attempts"},
-		{"implementation", `{"reviewPolicy":{"minScore":101}}`, "", "/reviewPolicy/minScore"},
-		{"implementation-step", `{"phase":"fixer"}`, "next incomplete rejected replan reverify rereview failed; write uncertain ai a m", ""},
-		{"implementation-step", `{"phase":"deploy"}`, "", "/phase"},
 		{"agent", `{"agent":"a","prompt":"p","deliverable":"report","limits":{"maxTokens":5},"group":"g"}`, "next unproven failed; write ai", ""},
 		{"agent", `{"composition":"c","prompt":"p","access":"read"}`, "next unproven failed; read ai", ""},
 		{"agent", `{"agent":"a","composition":"c","prompt":"p"}`, "", "alternatives"},
@@ -62,7 +54,7 @@ func TestParams(t *testing.T) {
 			}
 			continue
 		}
-		tr, problems := p.Describe(json.RawMessage(tc.params), env)
+		tr, problems := p.Describe(json.RawMessage(tc.params), piece.Env{})
 		got := strings.Join(tr.Outcomes, " ") + "; " + string(tr.Effect)
 		if tr.Uncertain {
 			got += " uncertain"
