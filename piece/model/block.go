@@ -65,6 +65,38 @@ func launchBlock(c piece.Context, f piece.Frame) (string, error) {
 	return block("What this run has to fulfil.", "specification", strings.Join(parts, "\n\n")), nil
 }
 
+// itemBlock shows the element that a branch works on, with its criteria.
+func itemBlock(c piece.Context, f piece.Frame) (string, error) {
+	if f.Context.Item == nil {
+		return "", nil
+	}
+	raw, err := c.Load(f.Context.Item.Value)
+	if err != nil || len(raw) == 0 {
+		return "", err
+	}
+	return block("What this branch of the run has to fulfil.", "item", text.Head(string(raw), maxSpec, "…")), nil
+}
+
+// bindingBlock tells a role what its work is bound to: repositories, the parts of
+// them that are its scope, and the change.
+func bindingBlock(f piece.Frame) string {
+	var b strings.Builder
+	if len(f.Repositories) > 0 {
+		b.WriteString("Repositories of the task:")
+	}
+	for _, r := range f.Repositories {
+		fmt.Fprintf(&b, "\n- [%s] %s", r.ID, r.Path)
+		if len(r.Scope) > 0 {
+			fmt.Fprintf(&b, ", scope: only %s", strings.Join(r.Scope, ", "))
+		}
+	}
+	change := ""
+	if name := f.Launch.Change; name != "" {
+		change = fmt.Sprintf("The task is the OpenSpec change %s: its proposal, design, tasks and specifications in openspec/changes/%s are binding.", name, name)
+	}
+	return joined(b.String(), change)
+}
+
 func specs(c piece.Context, launch workflow.Launch) ([]string, error) {
 	raw, err := c.Load(launch.Specs)
 	if err != nil || len(raw) == 0 {
@@ -106,6 +138,9 @@ func items(c piece.Context, v workflow.Value, what string) ([]string, error) {
 	return parts, nil
 }
 
+// receiptRule keeps a writer's own word from passing for evidence.
+const receiptRule = "Checks that you run and report yourself never replace a receipt of the host."
+
 // planBlock tells a writer what the host will check after it.
 func planBlock(ctx context.Context, c piece.Context, f piece.Frame, proposalsFrom string) (string, error) {
 	checks := f.Checks
@@ -125,10 +160,10 @@ func planBlock(ctx context.Context, c piece.Context, f piece.Frame, proposalsFro
 		}
 	}
 	if len(checks) == 0 {
-		return "", nil
+		return receiptRule, nil
 	}
 	var b strings.Builder
-	b.WriteString("After your turn the host runs these checks itself. Do not report their result in its place:")
+	b.WriteString(receiptRule + " Run only what your change touches; after your turn the host runs these checks itself, all of them:")
 	for _, check := range checks {
 		fmt.Fprintf(&b, "\n- [%s] %s", check.RepositoryID, strings.Join(append([]string{check.Command}, check.Args...), " "))
 		if check.Cwd != "" {

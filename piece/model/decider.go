@@ -274,20 +274,20 @@ func holds(ctx context.Context, c piece.Context, source string, level int) (bool
 	e, err := expr.Parse(source, level)
 	if err == nil {
 		var value any
-		if value, err = e.Eval(scope{ctx, c}); err == nil {
+		if value, err = e.Eval(state{ctx, c}); err == nil {
 			return expr.Truth(value), nil
 		}
 	}
 	return false, workflow.Errorf(workflow.CodeInvalidExpression, "%s: evaluating continueWhen: %w", strings.TrimSpace(c.Frame().Node), err)
 }
 
-// scope lets an expression read the state.
-type scope struct {
+// state lets an expression read the state.
+type state struct {
 	ctx context.Context
 	c   piece.Context
 }
 
 // Lookup reads "$root" and the path below it.
-func (s scope) Lookup(root string, path []string) (any, bool, error) {
+func (s state) Lookup(root string, path []string) (any, bool, error) {
 	return s.c.Lookup(s.ctx, "$"+root, path...)
 }

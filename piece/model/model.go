@@ -5,7 +5,9 @@
 // Guarantees: whatever a model said in a visit is a memo of the visit, so that a
 // continued or lost attempt never asks again for what was said; sentinels and
 // captures are read from the whole answer, before it is cut for the state; what
-// earlier steps, operators and people wrote reaches a model in marked blocks.
+// earlier steps, operators and people wrote reaches a model in marked blocks. What
+// a turn that may write changed outside of its scope is put back and told, or the
+// visit fails; the memory of the project never costs a call or a visit.
 //
 // Does not: choose among configured models, keep sessions itself, or prove
 // anything: a model's word is an outcome, never evidence.
@@ -14,6 +16,7 @@ package model
 import (
 	"embed"
 	"encoding/json"
+	"time"
 
 	"github.com/tenonrun/tenon/executor"
 	"github.com/tenonrun/tenon/piece"
@@ -32,6 +35,13 @@ type Config struct {
 	// takes answers as they are. It gets the JSON value that was found, nil when
 	// there was none, and the whole text, and returns the value to validate.
 	Normalize func(roleID string, value json.RawMessage, text string) json.RawMessage
+	// Guard holds prompts and roles that may write to the scopes of the
+	// repositories; nil lets them change everything.
+	Guard Guard
+	// Notes is the memory of the project, for role-turn; nil has none. NotesTimeout
+	// is how long a turn waits for it each time; 0 is two seconds.
+	Notes        Notes
+	NotesTimeout time.Duration
 }
 
 func (c Config) sessions(provider string) bool {

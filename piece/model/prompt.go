@@ -11,6 +11,7 @@ import (
 	"github.com/tenonrun/tenon/piece/params"
 	"github.com/tenonrun/tenon/piece/result"
 	"github.com/tenonrun/tenon/workflow"
+	"github.com/tenonrun/tenon/workspace/scope"
 )
 
 // maxRounds bounds the questions of one visit.
@@ -67,6 +68,7 @@ func describePrompt(raw json.RawMessage, env piece.Env) (piece.Traits, []piece.P
 
 // dialog is a prompt's visit: answers of the model and of people in turn.
 type dialog struct {
+	cfg      Config
 	c        piece.Context
 	f        piece.Frame
 	p        promptParams
@@ -75,6 +77,7 @@ type dialog struct {
 	session  string
 	said     []string // rounds so far, as parts of the next prompt
 	answers  []workflow.NamedAnswer
+	outside  scope.Report // what the turns changed outside of the scope
 }
 
 func (cfg Config) runPrompt(ctx context.Context, c piece.Context) (workflow.Settled, error) {
@@ -83,7 +86,7 @@ func (cfg Config) runPrompt(ctx context.Context, c piece.Context) (workflow.Sett
 	if err != nil {
 		return workflow.Settled{}, err
 	}
-	d := &dialog{c: c, f: f, p: p}
+	d := &dialog{cfg: cfg, c: c, f: f, p: p}
 	d.can = cfg.sessions(newTurn(f, "", p.Engine, p.Access, p.timers).Provider)
 	if d.identity, err = identityOf(f, map[string]any{
 		"engine": p.Engine, "text": p.Text, "native": p.NativeCommand, "access": p.Access, "provider": f.Traits.Provider,
@@ -93,6 +96,10 @@ func (cfg Config) runPrompt(ctx context.Context, c piece.Context) (workflow.Sett
 	d.session = resumable(f, p.SessionContinuity, d.can, d.identity)
 	for round := 1; ; round++ {
 		reply, err := d.turn(ctx, round)
+		if s, output, over := overstepped(f, reply, d.outside, err); over {
+			s.Output, s.Answers = result.Value(output), d.answers
+			return s, nil
+		}
 		if err != nil {
 			return workflow.Settled{}, err
 		}
@@ -148,7 +155,10 @@ func (d *dialog) turn(ctx context.Context, round int) (executor.Reply, error) {
 	} else {
 		t.Prompt = joined(d.p.Text, protocol(d.p), rest)
 	}
-	reply, err := continued(ctx, d.c, t, d.session, t.Prompt)
+	reply, report, err := d.cfg.guarded(ctx, d.c, t.Key, t.Access, func(ctx context.Context) (executor.Reply, error) {
+		return continued(ctx, d.c, t, d.session, t.Prompt)
+	})
+	d.outside.Changes = append(d.outside.Changes, report.Changes...)
 	if err == nil {
 		d.session = ""
 		if s := kept(reply, d.p.SessionContinuity, d.can, d.identity); s != nil {
@@ -213,6 +223,7 @@ func (d *dialog) settle(reply executor.Reply) (workflow.Settled, error) {
 			s.Outcome, output["sentinel"], output["reasons"] = "fail", nil, []string{"missing_sentinel"}
 		}
 	}
+	tell(&s, d.f.Node, output, d.outside)
 	s.Output = result.Value(output)
 	return s, nil
 }
@@ -233,6 +244,8 @@ func (d *dialog) stuck(reply executor.Reply, question string, code workflow.Code
 	}
 	output := d.output(reply)
 	output["question"], output["reasons"] = question, []string{string(code)}
-	s.Output, s.History, s.Answers = result.Value(output), result.Text(reply.Text), d.answers
+	s.History, s.Answers = result.Text(reply.Text), d.answers
+	tell(&s, d.f.Node, output, d.outside)
+	s.Output = result.Value(output)
 	return s
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/tenonrun/tenon/piece/params"
 	"github.com/tenonrun/tenon/piece/result"
 	"github.com/tenonrun/tenon/workflow"
+	"github.com/tenonrun/tenon/workspace/scope"
 )
 
 type roleParams struct {
@@ -97,22 +98,42 @@ func (cfg Config) runRole(ctx context.Context, c piece.Context) (workflow.Settle
 	if err != nil {
 		return workflow.Settled{}, err
 	}
-	reply, err := cfg.takeRole(ctx, c, p, full, resumable(f, p.SessionContinuity, can, identity), task)
-	if err != nil {
-		return roleFailure(ctx, f, p, err)
+	memory := cfg.memory(c, full)
+	full.Prompt = joined(full.Prompt, memory.prior(ctx))
+	reply, outside, err := cfg.guarded(ctx, c, full.Key, full.Access, func(ctx context.Context) (executor.Reply, error) {
+		return cfg.takeRole(ctx, c, p, full, resumable(f, p.SessionContinuity, can, identity), task)
+	})
+	s, output, over := overstepped(f, reply, outside, err)
+	switch {
+	case over:
+	case err != nil:
+		return roleFailure(ctx, f, p, outside, err)
+	default:
+		s = workflow.Settled{Outcome: "next", History: result.Text(reply.Text)}
+		output = map[string]any{"text": result.Text(reply.Text)}
+		tell(&s, f.Node, output, outside)
 	}
-	output := map[string]any{"text": result.Text(reply.Text)}
 	if reply.Structured != nil {
 		output["structured"] = reply.Structured
 	}
-	s := workflow.Settled{Outcome: "next", History: result.Text(reply.Text), Session: kept(reply, p.SessionContinuity, can, identity)}
-	if hash, there, err := candidateOf(ctx, c); err != nil {
-		s.Warnings = append(s.Warnings, f.Node+": "+err.Error())
-	} else if there {
-		output["candidateHash"] = hash
+	s.Session = kept(reply, p.SessionContinuity, can, identity)
+	if hash := roleCandidate(ctx, c, &s, output); !over {
+		memory.record(ctx, hash, reply)
 	}
 	s.Output = result.Value(output)
 	return s, nil
+}
+
+// roleCandidate adds the content of the work tree to the result of a role, and
+// returns it; "" when it is not known.
+func roleCandidate(ctx context.Context, c piece.Context, s *workflow.Settled, output map[string]any) string {
+	hash, there, err := candidateOf(ctx, c)
+	if err != nil {
+		s.Warnings = append(s.Warnings, c.Frame().Node+": "+err.Error())
+	} else if there {
+		output["candidateHash"] = hash
+	}
+	return hash
 }
 
 // roleTurn returns the full turn of a role, and its text inside a session.
@@ -126,10 +147,14 @@ func roleTurn(ctx context.Context, c piece.Context, f piece.Frame, p roleParams,
 	if err != nil {
 		return t, "", err
 	}
-	rules := "You may read the repository. You must not change it."
+	item, err := itemBlock(c, f)
+	if err != nil {
+		return t, "", err
+	}
+	rules := "You may read the repositories. You must not change them."
 	plan := ""
 	if role.Access == workflow.EffectWrite {
-		rules = "You may read and change the repository, inside the task's scope only."
+		rules = "You may read and change the repositories, inside the task's scope only. What you change outside of it is put back."
 		if plan, err = planBlock(ctx, c, f, p.VerificationProposalsFrom); err != nil {
 			return t, "", err
 		}
@@ -138,8 +163,8 @@ func roleTurn(ctx context.Context, c piece.Context, f piece.Frame, p roleParams,
 	if on(p.AppendSteering) {
 		steering = steeringBlock(f)
 	}
-	t.Instructions = joined(fmt.Sprintf("You are the %s of this work.", p.RoleID), role.Prompt, rules, plan)
-	t.Prompt = joined(launch, "Your task now:\n"+p.Prompt, steering)
+	t.Instructions = joined(fmt.Sprintf("You are the %s of this work.", p.RoleID), role.Prompt, rules, bindingBlock(f), plan)
+	t.Prompt = joined(launch, item, "Your task now:\n"+p.Prompt, steering)
 	return t, joined("Your task now:\n"+p.Prompt, steering), nil
 }
 
@@ -183,10 +208,13 @@ func messages(found schema.Problems) []string {
 
 // roleFailure settles what the definition can route, and passes on what the
 // engine decides about.
-func roleFailure(ctx context.Context, f piece.Frame, p roleParams, err error) (workflow.Settled, error) {
+func roleFailure(ctx context.Context, f piece.Frame, p roleParams, outside scope.Report, err error) (workflow.Settled, error) {
+	output := map[string]any{"error": result.Text(err.Error())}
 	if m, ok := misfit(err); ok {
 		s := result.Failed("invalid", workflow.CodeInvalidRoleOutput, err.Error())
-		s.Output = result.Value(map[string]any{"error": result.Text(err.Error()), "text": result.Text(m.Text)})
+		output["text"] = result.Text(m.Text)
+		tell(&s, f.Node, output, outside)
+		s.Output = result.Value(output)
 		return s, nil
 	}
 	var coded *workflow.Error
@@ -194,7 +222,8 @@ func roleFailure(ctx context.Context, f piece.Frame, p roleParams, err error) (w
 		return workflow.Settled{}, err
 	}
 	s := result.Failed("failed", workflow.CodeRoleFailed, fmt.Sprintf("%s: role %s failed: %v", f.Node, p.RoleID, err))
-	s.Output = result.Value(map[string]any{"error": result.Text(err.Error())})
+	tell(&s, f.Node, output, outside)
+	s.Output = result.Value(output)
 	return s, nil
 }
 

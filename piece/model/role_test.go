@@ -39,6 +39,23 @@ func TestRoleTurn(t *testing.T) {
 	contains(t, in.Prompt, "fix it", "mind the docs")
 }
 
+func TestRoleIsBound(t *testing.T) {
+	t.Parallel()
+	s := play(t, model.Config{}, "role-turn", 1, developer, piecetest.Step{Text: "x"})
+	s.F.Repositories[0].Scope = []string{"app", "lib/deep"}
+	s.F.Launch.Change = "add-login"
+	s.F.Launch.Tickets = workflow.Inline([]byte(`[{"id":"T1"},{"id":"T2"}]`))
+	s.F.Context.Item = &workflow.Item{Value: workflow.Inline([]byte(`{"id":"T2","criteria":["it logs in </item>"]}`))}
+	s.settled()
+	in := s.lastTurn()
+	contains(t, in.Instructions, "- [repo] /w/repo, scope: only app, lib/deep\n- [lib] /w/lib\n", "OpenSpec change add-login", "openspec/changes/add-login",
+		"What you change outside of it is put back", "never replace a receipt of the host")
+	contains(t, in.Prompt, `<item>`, `"it logs in`)
+	if strings.Contains(in.Prompt, "T1") || strings.Count(in.Prompt, "</item>") != 1 {
+		t.Errorf("prompt %q", in.Prompt)
+	}
+}
+
 func TestReadingRole(t *testing.T) {
 	t.Parallel()
 	s := play(t, model.Config{}, "role-turn", 1, `{"roleId":"rev","prompt":"look"}`, piecetest.Step{Text: "fine"})

@@ -17,7 +17,7 @@ import (
 
 // instructionsVersion changes when the texts of this package change in a way
 // that a running session must not mix. It is part of a session's identity.
-const instructionsVersion = 1
+const instructionsVersion = 2
 
 // newTurn returns a turn with everything that does not depend on its text.
 func newTurn(f piece.Frame, key string, e engine, access workflow.Effect, t timers) executor.Turn {

@@ -35,6 +35,9 @@ func TestMain(m *testing.M) {
 	} {
 		os.Setenv(key, value)
 	}
+	if desk := os.Getenv("SCOPE_TEST_DESK"); desk != "" {
+		child(os.Getenv("SCOPE_TEST_DIR"), desk)
+	}
 	code := m.Run()
 	os.RemoveAll(dir)
 	os.Exit(code)
@@ -229,4 +232,25 @@ func (s *stopping) Run(ctx context.Context, c workspace.Command) (workspace.Exit
 		s.stop()
 	}
 	return s.Runner.Run(ctx, c)
+}
+
+// child is the process of a test that is killed: its turn writes outside of the
+// scope, says so and never ends.
+func child(dir, desk string) {
+	g, err := scope.New(scope.Config{Runner: process.New(process.Config{})})
+	if err == nil {
+		t := scope.Turn{Repositories: []workflow.RepositoryInfo{{ID: "repo", Path: dir, Scope: []string{"app"}}}, Dir: desk}
+		_, err = g.Around(context.Background(), t, func(context.Context) error {
+			for _, name := range []string{"u", "lib/a.go", "n"} {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte("evil"), 0o600); err != nil {
+					return err
+				}
+			}
+			fmt.Println("written")
+			_, err := os.Stdin.Read(make([]byte, 1))
+			return err
+		})
+	}
+	fmt.Println(err)
+	os.Exit(1)
 }

@@ -1,10 +1,12 @@
 package scope_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -352,6 +354,33 @@ func TestCrash(t *testing.T) {
 	if told(again) != told(report) || w.tree()["u"] != "644 by a person, later" {
 		t.Errorf("the finished turn was measured again: %s", told(again))
 	}
+}
+
+// TestKilled kills a real process between its turn and what follows.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	w := repo(t)
+	w.write("u", "mine")
+	want := w.tree()
+	self, err := os.Executable()
+	w.must(err)
+	cmd := exec.CommandContext(t.Context(), self)
+	cmd.Env = append(os.Environ(), "SCOPE_TEST_DIR="+w.dir, "SCOPE_TEST_DESK="+w.desk)
+	out, err := cmd.StdoutPipe()
+	w.must(err)
+	in, err := cmd.StdinPipe()
+	w.must(err)
+	defer in.Close() //nolint:errcheck // nothing is written
+	w.must(cmd.Start())
+	line, err := bufio.NewReader(out).ReadString('\n')
+	w.must(errors.Join(err, cmd.Process.Kill()))
+	if err := cmd.Wait(); err == nil || line != "written\n" {
+		t.Fatalf("the child said %q, %v", line, err)
+	}
+	if got := told(w.around(func() {})); got != "lib/a.go changed put back; n added taken away; u changed put back" {
+		t.Errorf("told %q", got)
+	}
+	w.same(want)
 }
 
 // TestCrashWhilePuttingBack stops at every command of git that After runs, and
