@@ -26,6 +26,7 @@ import (
 type runner struct {
 	exits map[string]workspace.Exit
 	errs  map[string]error
+	after map[string]func() // what a command does to later ones
 	ran   []string
 	got   []workspace.Command
 }
@@ -33,12 +34,18 @@ type runner struct {
 func (r *runner) Run(_ context.Context, c workspace.Command) (workspace.Exit, error) {
 	name := strings.Join(c.Argv, " ") + c.Line
 	r.ran, r.got = append(r.ran, name), append(r.got, c)
-	return r.exits[name], r.errs[name]
+	exit := r.exits[name]
+	if then := r.after[name]; then != nil {
+		then()
+	}
+	return exit, r.errs[name]
 }
 
 type stage struct {
 	*piecetest.Context
 	*runner
+	piece  piece.Piece
+	env    piece.Env
 	traits piece.Traits
 	run    func(context.Context) (workflow.Settled, error)
 }
@@ -47,7 +54,8 @@ func play(t *testing.T, level int, params string) *stage {
 	t.Helper()
 	s := &stage{runner: &runner{exits: map[string]workspace.Exit{}, errs: map[string]error{}}}
 	p := verify.Pieces(verify.Config{Runner: s.runner, Redactor: text.NewRedactor(nil, "hunter2hunter2")})[0]
-	s.traits, _ = p.Describe(json.RawMessage(params), piece.Env{Level: level})
+	s.piece, s.env = p, piece.Env{Level: level}
+	s.traits, _ = p.Describe(json.RawMessage(params), s.env)
 	s.Context = &piecetest.Context{Digest: "c1:a", F: piece.Frame{
 		Run: "run1", Node: "check", Kind: "verify", Level: level, Params: json.RawMessage(params),
 		Repositories: []workflow.RepositoryInfo{{ID: "repo", Path: t.TempDir()}, {ID: "lib", Path: t.TempDir()}},

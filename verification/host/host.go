@@ -11,8 +11,8 @@
 // that cannot be set back. What is kept is bounded, valid UTF-8 and without known
 // secrets. The first check that does not pass stops the others.
 //
-// Does not: choose what to check, mend what fails, or confine commands. Texts of
-// models do not reach it.
+// Does not: choose what to check, mend what fails, confine commands, or read what
+// anybody says about a check.
 package host
 
 import (
@@ -100,19 +100,16 @@ type Request struct {
 // stays so.
 func (r *Runner) Run(ctx context.Context, q Request) (verification.Receipt, error) {
 	w, err := r.begin(ctx, q)
-	if err != nil {
-		return w.receipt, err
-	}
-	if w.stopped == "" {
+	if err == nil && w.stopped == "" {
 		err = w.work(ctx)
 	}
 	if err == nil {
-		err = ctx.Err()
+		err = w.end(ctx)
 	}
-	if err != nil {
-		return w.receipt, workflow.Errorf(workflow.CodeAborted, "%s: the checks were stopped: %w", w.where(), err)
+	if ctx.Err() != nil {
+		err = workflow.Errorf(workflow.CodeAborted, "%s: the checks were stopped: %w", w.where(), ctx.Err())
 	}
-	return w.receipt, w.end(ctx)
+	return w.receipt, err
 }
 
 // work is one run of a plan.
@@ -242,6 +239,9 @@ func (w *work) work(ctx context.Context) error {
 func (w *work) end(ctx context.Context) error {
 	if w.receipt.Candidate != "" && w.stopped == "" {
 		w.receipt.After = w.hash(ctx)
+	}
+	if err := ctx.Err(); err != nil {
+		return err // what was hashed or not is no judgement
 	}
 	if w.left > 0 && time.Since(w.start) > w.left {
 		w.stopped = timeUp

@@ -346,3 +346,22 @@ func TestTooMany(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestStoppedWhileHashing: a visit that is stopped after its last check leaves the
+// receipt pending.
+func TestStoppedWhileHashing(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithCancel(t.Context())
+	s := play(t, sh("exit 0"))
+	calls := 0
+	s.q.Candidate = func(ctx context.Context) (string, error) {
+		if calls++; calls == 2 {
+			stop()
+			return "", ctx.Err()
+		}
+		return "c1:a", nil
+	}
+	if _, err := host.New(s.config).Run(ctx, s.q); workflow.CodeOf(err) != workflow.CodeAborted || len(s.kept) != 1 {
+		t.Errorf("%v, kept %d times", err, len(s.kept))
+	}
+}
