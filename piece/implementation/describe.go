@@ -165,8 +165,12 @@ func choose(id, pointer string, env piece.Env) (workflow.Role, choice, []piece.P
 	}
 	caps, ok := env.Backend(ch.provider)
 	if !ok {
+		message := fmt.Sprintf("role %s names the provider %q, which is not there", id, ch.provider)
+		if ch.provider == "" {
+			message = fmt.Sprintf("role %s names no provider", id)
+		}
 		return role, ch, []piece.Problem{{
-			Code: workflow.CodeProviderNotFound, Pointer: pointer, Message: fmt.Sprintf("role %s is to be played by provider %q, which is not there", id, ch.provider),
+			Code: workflow.CodeProviderNotFound, Pointer: pointer, Message: message,
 			Hint: fmt.Sprintf("set the provider of role %s in the configuration; known are %s", id, strings.Join(env.Providers, ", ")),
 		}}
 	}
