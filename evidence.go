@@ -22,12 +22,36 @@ const (
 // tree returns the content of work trees, with a cache of file stats.
 func (t *Tenon) tree(repos []workflow.RepositoryInfo, change string) (*git.Candidate, error) {
 	cfg := git.Config{
-		State: []string{t.Project.State}, Cache: filepath.Join(t.Project.Home, statCache), Change: git.Change{Name: change},
+		State: []string{t.Project.State}, Cache: filepath.Join(t.Project.Home, statCache),
+		Change: git.Change{Name: change, Specs: specsOf(repos, change)},
 	}
 	for _, r := range repos {
 		cfg.Repositories = append(cfg.Repositories, workspace.Repository{ID: r.ID, Path: r.Path, Scope: r.Scope})
 	}
 	return git.New(cfg)
+}
+
+// specsOf names the main specs that an OpenSpec change writes when it is archived:
+// those that it has deltas for, before or after it was archived.
+func specsOf(repos []workflow.RepositoryInfo, change string) []string {
+	if change == "" {
+		return nil
+	}
+	var specs []string
+	for _, r := range repos {
+		changes := filepath.Join(r.Path, "openspec", "changes")
+		for _, pattern := range []string{change, filepath.Join("archive", "????-??-??-"+change)} {
+			found, err := filepath.Glob(filepath.Join(changes, pattern, "specs", "*"))
+			if err != nil {
+				continue // names of changes are no patterns
+			}
+			for _, dir := range found {
+				specs = append(specs, filepath.Base(dir))
+			}
+		}
+	}
+	slices.Sort(specs)
+	return slices.Compact(specs)
 }
 
 func (t *Tenon) candidate(ctx context.Context, repos []workflow.RepositoryInfo, change string) (string, error) {

@@ -10,6 +10,7 @@ import (
 	"github.com/tenonrun/tenon/piece/control"
 	"github.com/tenonrun/tenon/piece/evidence"
 	"github.com/tenonrun/tenon/piece/model"
+	"github.com/tenonrun/tenon/piece/openspec"
 	"github.com/tenonrun/tenon/piece/shell"
 	"github.com/tenonrun/tenon/piece/verify"
 	"github.com/tenonrun/tenon/project"
@@ -24,6 +25,7 @@ func registry(p *project.Project, runner *process.Runner, redact *text.Redactor,
 		model.Pieces(model.Config{Backend: b.capabilities}),
 		shell.Pieces(shell.Config{Runner: runner, Redactor: redact}),
 		verify.Pieces(verify.Config{Runner: runner, Redactor: redact, Cache: filepath.Join(p.Home, checkCache)}),
+		openspec.Pieces(openspec.Config{Runner: runner, Redactor: redact, Command: p.Config.OpenSpec.Command}),
 		evidence.Pieces(),
 		more,
 	)...)

@@ -11,6 +11,7 @@ import (
 	"github.com/tenonrun/tenon/piece/control"
 	"github.com/tenonrun/tenon/piece/evidence"
 	"github.com/tenonrun/tenon/piece/model"
+	"github.com/tenonrun/tenon/piece/openspec"
 	"github.com/tenonrun/tenon/piece/shell"
 	"github.com/tenonrun/tenon/piece/verify"
 )
@@ -20,7 +21,8 @@ type kinds struct{ *piece.Registry }
 
 func readKinds() (kinds, error) {
 	r, err := piece.NewRegistry(slices.Concat(
-		control.Pieces(), model.Pieces(model.Config{}), shell.Pieces(shell.Config{}), verify.Pieces(verify.Config{}), evidence.Pieces(),
+		control.Pieces(), model.Pieces(model.Config{}), shell.Pieces(shell.Config{}), verify.Pieces(verify.Config{}),
+		openspec.Pieces(openspec.Config{}), evidence.Pieces(),
 	)...)
 	return kinds{r}, err
 }
