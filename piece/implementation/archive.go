@@ -61,7 +61,7 @@ func (s *step) accepted(ctx context.Context) (standing, *fact, error) {
 func (s *step) approve(ctx context.Context) (fact, error) {
 	work, ft, err := s.accepted(ctx)
 	if err != nil || ft != nil {
-		return or(ft), err
+		return first(ft), err
 	}
 	question := fmt.Sprintf("Archive the change %s? The review gave %g of 100; the plan had %s confidence; the files are %s.",
 		s.in.change, s.st.Review.Score, s.st.Plan.confidence(), work.candidate)
@@ -92,7 +92,7 @@ func (s *step) archive(ctx context.Context) (fact, error) {
 	}
 	work, ft, err := s.accepted(ctx)
 	if err != nil || ft != nil {
-		return or(ft), err
+		return first(ft), err
 	}
 	switch {
 	case !s.p.ApprovalBeforeArchive || s.st.Approved == work.bond:

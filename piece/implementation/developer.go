@@ -53,7 +53,8 @@ func (s *step) write(ctx context.Context, w wish, origin string) (fact, error) {
 		return fact{}, err
 	}
 	w.role, w.text, w.access = roleOf(s.p.Phase, s.f.Roles), roleDeveloper, workflow.EffectWrite
-	w.full = []string{s.brief(), planBlock(s.st.Plan), checksBlock("After your turn the host runs these checks itself. Do not report their result in its place:", s.checks()), artifactsBlock(ch, s.in.change, true)}
+	const intro = "After your turn the host runs these checks itself. Do not report their result in its place:"
+	w.full = []string{s.brief(), planBlock(s.st.Plan), checksBlock(intro, s.checks()), artifactsBlock(ch, s.in.change, true)}
 	if s.st.Outside != "" {
 		w.fresh = append(w.fresh, block("What your last turn did outside of the scope. Stay inside of it.", "outside-scope", s.st.Outside))
 	}
@@ -68,9 +69,7 @@ func (s *step) write(ctx context.Context, w wish, origin string) (fact, error) {
 	s.st.Changes++
 	s.st.Outside = outside
 	s.st.Report, s.st.Correction, s.st.Origin = &made, nil, origin
-	for _, p := range made.VerificationChecks[:min(len(made.VerificationChecks), maxProposals)] {
-		s.st.Proposed = append(s.st.Proposed, p)
-	}
+	s.st.Proposed = append(s.st.Proposed, made.VerificationChecks...)
 	s.st.Proposed = s.st.Proposed[:min(len(s.st.Proposed), 5*maxProposals)]
 	s.st.forget()
 	return s.written(made, origin), nil

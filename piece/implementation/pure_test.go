@@ -305,3 +305,16 @@ func TestCriteria(t *testing.T) {
 		}
 	}
 }
+
+// FuzzNormal has no number of an output survive, and only its end.
+func FuzzNormal(f *testing.F) {
+	for _, s := range []string{"", "ok 1.5s", "/a/b.go:12: 0xff\n\x1b[31mred\x1b[0m", "C:\\x\\y 7f3a9b", strings.Repeat("l\n", 50), "\xff\x00 9"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		got := normal(s)
+		if strings.ContainsAny(got, "0123456789") || strings.Count(got, "\n") >= maxTail || got != normal(s+"\n\n") {
+			t.Errorf("%q becomes %q", s, got)
+		}
+	})
+}

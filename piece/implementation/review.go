@@ -17,7 +17,7 @@ import (
 func (s *step) review(ctx context.Context) (fact, error) {
 	now, ft, err := s.proven(ctx)
 	if err != nil || ft != nil {
-		return or(ft), err
+		return first(ft), err
 	}
 	ch, err := s.change(ctx)
 	if err != nil {
@@ -47,7 +47,8 @@ func (s *step) review(ctx context.Context) (fact, error) {
 	return out, nil
 }
 
-func or(ft *fact) fact {
+// first is what has to come first, or nothing beside an error.
+func first(ft *fact) fact {
 	if ft == nil {
 		return fact{}
 	}
