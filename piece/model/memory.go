@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -40,7 +41,7 @@ type memory struct {
 func (cfg Config) memory(c piece.Context, t executor.Turn) *memory {
 	f := c.Frame()
 	m := &memory{cfg: cfg, c: c, read: t.Access == workflow.EffectRead, about: notes.About{
-		Role: t.Role, Tier: fmt.Sprintf("%s/%s/%s", t.Provider, t.Model, t.Effort), Scope: f.Scope, Node: f.Node,
+		Role: t.Role, Tier: fmt.Sprintf("%s/%s/%s", t.Provider, cmp.Or(t.Model, f.Traits.Model), t.Effort), Scope: f.Scope, Node: f.Node,
 	}}
 	for _, r := range f.Repositories {
 		m.about.Repositories = append(m.about.Repositories, r.ID)

@@ -1,16 +1,13 @@
 package scope_test
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/tenonrun/tenon/workflow"
@@ -37,19 +34,22 @@ func TestTricks(t *testing.T) {
 		turn   func(w *work)
 		want   string
 	}{
-		"nothing":         {nil, func(*work) {}, ""},
-		"committed file":  {nil, func(w *work) { w.write("lib/a.go", "evil") }, "lib/a.go changed put back"},
-		"same size":       {nil, func(w *work) { w.write("lib/a.go", "package x") }, "lib/a.go changed put back"},
-		"removed":         {nil, func(w *work) { w.remove("lib") }, "lib/a.go removed put back; lib/b.go removed put back; lib/deep/c.go removed put back"},
-		"new":             {nil, func(w *work) { w.write("other/deep/x", "1"); w.write("y.new", "1") }, "other/deep/x added taken away; y.new added taken away"},
-		"permissions":     {nil, func(w *work) { w.must(os.Chmod(w.path("run.sh"), 0o600)) }, "run.sh permissions put back"},
-		"closed file":     {nil, func(w *work) { w.must(os.Chmod(w.path("lib/a.go"), 0)) }, "lib/a.go permissions put back"},
-		"link":            {nil, func(w *work) { w.remove("link"); w.must(os.Symlink("/etc", w.path("link"))) }, "link changed put back"},
-		"link to file":    {nil, func(w *work) { w.remove("link"); w.write("link", "x") }, "link changed put back"},
-		"file to link":    {nil, func(w *work) { w.remove("run.sh"); w.must(os.Symlink("app/main.go", w.path("run.sh"))) }, "run.sh changed put back"},
-		"file to dir":     {nil, func(w *work) { w.remove("run.sh"); w.write("run.sh/x", "1") }, "run.sh changed put back; run.sh/x added taken away"},
-		"dir to file":     {nil, func(w *work) { w.remove("lib/deep"); w.write("lib/deep", "1") }, "lib/deep added taken away; lib/deep/c.go removed put back"},
-		"dir to pipe":     {nil, func(w *work) { w.remove("run.sh"); w.must(syscall.Mkfifo(w.path("run.sh"), 0o600)) }, "run.sh changed put back"},
+		"nothing":        {nil, func(*work) {}, ""},
+		"committed file": {nil, func(w *work) { w.write("lib/a.go", "evil") }, "lib/a.go changed put back"},
+		"same size":      {nil, func(w *work) { w.write("lib/a.go", "package x") }, "lib/a.go changed put back"},
+		"removed":        {nil, func(w *work) { w.remove("lib") }, "lib/a.go removed put back; lib/b.go removed put back; lib/deep/c.go removed put back"},
+		"new":            {nil, func(w *work) { w.write("other/deep/x", "1"); w.write("y.new", "1") }, "other/deep/x added taken away; y.new added taken away"},
+		"permissions":    {nil, func(w *work) { w.must(os.Chmod(w.path("run.sh"), 0o600)) }, "run.sh permissions put back"},
+		"closed file":    {nil, func(w *work) { w.must(os.Chmod(w.path("lib/a.go"), 0)) }, "lib/a.go permissions put back"},
+		"link":           {nil, func(w *work) { w.remove("link"); w.must(os.Symlink("/etc", w.path("link"))) }, "link changed put back"},
+		"link to file":   {nil, func(w *work) { w.remove("link"); w.write("link", "x") }, "link changed put back"},
+		"file to link":   {nil, func(w *work) { w.remove("run.sh"); w.must(os.Symlink("app/main.go", w.path("run.sh"))) }, "run.sh changed put back"},
+		"file to dir":    {nil, func(w *work) { w.remove("run.sh"); w.write("run.sh/x", "1") }, "run.sh changed put back; run.sh/x added taken away"},
+		"dir to file":    {nil, func(w *work) { w.remove("lib/deep"); w.write("lib/deep", "1") }, "lib/deep added taken away; lib/deep/c.go removed put back"},
+		"dir to pipe": {nil, func(w *work) {
+			w.remove("run.sh")
+			w.must(exec.CommandContext(w.t.Context(), "mkfifo", w.path("run.sh")).Run())
+		}, "run.sh changed put back"},
 		"committed":       {nil, func(w *work) { w.write("lib/a.go", "evil"); w.git("commit", "-qam", "hide") }, "lib/a.go changed put back"},
 		"staged":          {nil, func(w *work) { w.write("z", "1"); w.git("add", "z") }, "z added taken away"},
 		"untracked by rm": {nil, func(w *work) { w.git("rm", "-q", "lib/a.go") }, "lib/a.go removed put back"},
@@ -328,132 +328,6 @@ func TestNeverThroughLinks(t *testing.T) {
 		w.same(want)
 		outside.same(before)
 	}
-}
-
-func TestCrash(t *testing.T) {
-	t.Parallel()
-	w := repo(t)
-	w.write("u", "mine")
-	want := w.tree()
-	if _, err := w.guard().Before(t.Context(), w.turn()); err != nil {
-		t.Fatal(err)
-	}
-	w.write("u", "evil") // the turn of the process that died
-	w.write("lib/a.go", "evil")
-	w.git("commit", "-qam", "evil")
-
-	ran := false
-	report := w.around(func() { ran = true })
-	if got := told(report); got != "lib/a.go changed put back; u changed put back" || !ran {
-		t.Errorf("told %q", got)
-	}
-	w.same(want)
-
-	w.write("u", "by a person, later")
-	again := w.around(func() {})
-	if told(again) != told(report) || w.tree()["u"] != "644 by a person, later" {
-		t.Errorf("the finished turn was measured again: %s", told(again))
-	}
-}
-
-// TestKilled kills a real process between its turn and what follows.
-func TestKilled(t *testing.T) {
-	t.Parallel()
-	w := repo(t)
-	w.write("u", "mine")
-	want := w.tree()
-	self, err := os.Executable()
-	w.must(err)
-	cmd := exec.CommandContext(t.Context(), self)
-	cmd.Env = append(os.Environ(), "SCOPE_TEST_DIR="+w.dir, "SCOPE_TEST_DESK="+w.desk)
-	out, err := cmd.StdoutPipe()
-	w.must(err)
-	in, err := cmd.StdinPipe()
-	w.must(err)
-	defer in.Close() //nolint:errcheck // nothing is written
-	w.must(cmd.Start())
-	line, err := bufio.NewReader(out).ReadString('\n')
-	w.must(errors.Join(err, cmd.Process.Kill()))
-	if err := cmd.Wait(); err == nil || line != "written\n" {
-		t.Fatalf("the child said %q, %v", line, err)
-	}
-	if got := told(w.around(func() {})); got != "lib/a.go changed put back; n added taken away; u changed put back" {
-		t.Errorf("told %q", got)
-	}
-	w.same(want)
-}
-
-// TestCrashWhilePuttingBack stops at every command of git that After runs, and
-// goes on in another process.
-func TestCrashWhilePuttingBack(t *testing.T) {
-	t.Parallel()
-	for stop := 1; ; stop++ {
-		w := repo(t)
-		w.write("u", "mine")
-		want := w.tree()
-		c, err := w.guard().Before(t.Context(), w.turn())
-		w.must(err)
-		_ = c
-		w.write("lib/a.go", "evil")
-		w.write("u", "evil")
-		w.write("n/m", "1")
-		ctx, cancel := context.WithCancel(t.Context())
-		runner := &stopping{Runner: w.cfg.Runner, left: stop, stop: cancel}
-		half := *w
-		half.cfg.Runner = runner
-		_, err = half.guard().Around(ctx, half.turn(), func(context.Context) error { return nil })
-		cancel()
-		if err != nil && !errors.Is(err, context.Canceled) {
-			t.Fatalf("stopped at %d: %v", stop, err)
-		}
-		report := w.around(func() {})
-		if got := told(report); got != "lib/a.go changed put back; n/m added taken away; u changed put back" {
-			t.Errorf("stopped at %d: told %q", stop, got)
-		}
-		for _, kept := range report.Changes {
-			if kept.Kept == "" {
-				t.Errorf("stopped at %d: nothing is kept of %s", stop, kept.Path)
-			}
-		}
-		w.same(want)
-		if err == nil {
-			return
-		}
-	}
-}
-
-func TestFailedTurn(t *testing.T) {
-	t.Parallel()
-	w := repo(t)
-	want := w.tree()
-	boom := workflow.Errorf(workflow.CodeProviderOverloaded, "boom")
-	report, err := w.guard().Around(t.Context(), w.turn(), func(context.Context) error { w.write("run.sh", "evil"); return boom })
-	if !errors.Is(err, boom) || workflow.CodeOf(err) != workflow.CodeProviderOverloaded || told(report) != "run.sh changed put back" {
-		t.Errorf("%v, told %s", err, told(report))
-	}
-	w.must(os.Chmod(w.path("run.sh"), 0o755))
-	w.same(want)
-	w.write("u", "by a person, between the attempts")
-	report = w.around(func() { w.write("n", "1") })
-	if got := told(report); got != "n added taken away; run.sh changed put back" || w.tree()["u"] == "" {
-		t.Errorf("second attempt: told %q", got)
-	}
-}
-
-func TestStoppedTurn(t *testing.T) {
-	t.Parallel()
-	w := repo(t)
-	want := w.tree()
-	ctx, cancel := context.WithCancel(t.Context())
-	_, err := w.guard().Around(ctx, w.turn(), func(ctx context.Context) error {
-		w.write("lib/a.go", "evil")
-		cancel()
-		return ctx.Err()
-	})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
-	w.same(want)
 }
 
 func TestFaults(t *testing.T) {

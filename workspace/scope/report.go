@@ -50,9 +50,6 @@ func (f *found) note(c Change) {
 			if c.Kept == "" {
 				c.Kept = old.Kept
 			}
-			if old.Done != "" && old.What == Added {
-				c.What = Added
-			}
 			f.Changes[i] = c
 			return
 		}
