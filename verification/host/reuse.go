@@ -210,10 +210,10 @@ func (s *survey) content(root *os.Root, at string, kind fs.FileMode) (string, er
 	if err != nil {
 		return "", err
 	}
-	hash := sha256.New()
-	n, err := io.Copy(hash, io.LimitReader(f, maxInputBytes-s.bytes+1))
-	if s.bytes += n; err == nil && s.bytes > maxInputBytes {
-		err = fmt.Errorf("the inputs are more than %d bytes", maxInputBytes)
+	if s.bytes += info.Size(); s.bytes > maxInputBytes {
+		return "", fmt.Errorf("the inputs are more than %d bytes", maxInputBytes)
 	}
+	hash := sha256.New()
+	_, err = io.Copy(hash, io.LimitReader(f, info.Size())) // what grows meanwhile changes the candidate
 	return fmt.Sprintf("file:%t:%s", info.Mode()&0o111 != 0, hex.EncodeToString(hash.Sum(nil))), err
 }

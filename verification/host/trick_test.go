@@ -12,6 +12,7 @@ import (
 
 	"github.com/tenonrun/tenon/verification"
 	"github.com/tenonrun/tenon/workflow"
+	"github.com/tenonrun/tenon/workspace/process"
 )
 
 // TestTricks: no way leads to a valid receipt that the tree does not deserve.
@@ -89,21 +90,30 @@ func TestScopes(t *testing.T) {
 }
 
 // TestOutlives: what a check leaves in the background is ended before the tree is
-// hashed again, so it cannot edit the files that the receipt is about.
+// hashed again. It cannot edit the files that the receipt is about: what it does
+// until its end makes the receipt invalid, and after that it does nothing.
 func TestOutlives(t *testing.T) {
 	t.Parallel()
-	for name, script := range map[string]string{
-		"background": `(while :; do sleep 0.2; echo late >> file; done) & echo $! > ../pid`,
-		"own group":  `setsid sh -c 'echo $$ > ../pid; exec >/dev/null 2>&1; while :; do sleep 0.2; echo late >> file; done' & while ! test -s ../pid; do sleep 0.01; done`,
-		"no TERM":    `sh -c 'trap "" TERM; echo $$ > ../pid; while :; do sleep 0.2; done' & while ! test -s ../pid; do sleep 0.01; done`,
-		"grandchild": `sh -c 'sh -c "echo \$\$ > ../pid; exec sleep 600" & exit 0'; while ! test -s ../pid; do sleep 0.01; done`,
+	const up = `; while ! test -s ../pid; do sleep 0.01; done`
+	for name, tc := range map[string]struct {
+		script string
+		state  string
+	}{
+		"background":    {`(sleep 60; echo late >> file) & echo $! > ../pid`, workflow.ReceiptValid},
+		"own group":     {`setsid sh -c 'echo $$ > ../pid; exec >/dev/null 2>&1; sleep 60; echo late >> file' &` + up[1:], workflow.ReceiptValid},
+		"ignores TERM":  {`sh -c 'trap "" TERM; echo $$ > ../pid; while :; do sleep 0.2; done' &` + up[1:], workflow.ReceiptValid},
+		"grandchild":    {`sh -c 'sh -c "echo \$\$ > ../pid; exec sleep 600" & exit 0'` + up, workflow.ReceiptValid},
+		"edits at last": {`sh -c 'trap "echo late >> file; exit" TERM; echo $$ > ../pid; while :; do sleep 0.01; done' &` + up[1:], workflow.ReceiptInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := play(t, sh(script))
+			s := play(t, sh(tc.script))
+			if tc.state == workflow.ReceiptInvalid { // it gets the time that it needs
+				s.config.Runner = process.New(process.Config{Grace: time.Minute, Home: filepath.Dir(s.dir)})
+			}
 			r := s.run()
-			if r.State != workflow.ReceiptValid {
-				t.Errorf("%s", r.Reason)
+			if r.State != tc.state {
+				t.Errorf("%s: %s", r.State, r.Reason)
 			}
 			if pid := pidIn(t, filepath.Join(s.dir, "..", "pid")); alive(pid) {
 				t.Errorf("process %d outlived the check", pid)
