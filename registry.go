@@ -9,6 +9,7 @@ import (
 	"github.com/tenonrun/tenon/piece"
 	"github.com/tenonrun/tenon/piece/control"
 	"github.com/tenonrun/tenon/piece/evidence"
+	"github.com/tenonrun/tenon/piece/implementation"
 	"github.com/tenonrun/tenon/piece/model"
 	"github.com/tenonrun/tenon/piece/openspec"
 	"github.com/tenonrun/tenon/piece/shell"
@@ -16,19 +17,39 @@ import (
 	"github.com/tenonrun/tenon/project"
 	"github.com/tenonrun/tenon/workflow"
 	"github.com/tenonrun/tenon/workspace/process"
+	"github.com/tenonrun/tenon/workspace/scope"
 )
 
 // registry lists every kind of node; there is no other place where one is added.
 func registry(p *project.Project, runner *process.Runner, redact *text.Redactor, b *backends, more []piece.Piece) (*piece.Registry, error) {
+	guard, err := scope.New(scope.Config{Runner: runner, State: []string{p.State}})
+	if err != nil {
+		return nil, err
+	}
+	cache := filepath.Join(p.Home, checkCache)
+	spec := openspec.Config{Runner: runner, Redactor: redact, Command: p.Config.OpenSpec.Command}
 	return piece.NewRegistry(slices.Concat(
 		control.Pieces(),
 		model.Pieces(model.Config{Backend: b.capabilities}),
 		shell.Pieces(shell.Config{Runner: runner, Redactor: redact}),
-		verify.Pieces(verify.Config{Runner: runner, Redactor: redact, Cache: filepath.Join(p.Home, checkCache)}),
-		openspec.Pieces(openspec.Config{Runner: runner, Redactor: redact, Command: p.Config.OpenSpec.Command}),
+		verify.Pieces(verify.Config{Runner: runner, Redactor: redact, Cache: cache}),
+		openspec.Pieces(spec),
+		implementation.Pieces(implementation.Config{
+			Backend: b.capabilities, Runner: runner, Redactor: redact, Cache: cache, Guard: guard,
+			Archiver: archiver{openspec.NewChanges(spec)},
+		}),
 		evidence.Pieces(),
 		more,
 	)...)
+}
+
+// archiver lets the implementation kinds work on OpenSpec changes.
+type archiver struct{ *openspec.Changes }
+
+// Change implements implementation.Archiver.
+func (a archiver) Change(ctx context.Context, c piece.Context, name string) (implementation.Change, error) {
+	is, err := a.Look(ctx, c, name)
+	return implementation.Change(is), err
 }
 
 // sweep ends host commands that a dead process left running. Pieces that start

@@ -127,14 +127,14 @@ func (t *Tenon) newEngine() (*engine.Engine, error) {
 		Programs: map[string]workflow.Factory{workflow.KindGraph: graph.New(graph.Config{
 			Pieces: t.pieces, Backend: t.backends.capabilities, Providers: t.backends.names(),
 		})},
-		Executor:  func(name string) (executor.Executor, error) { return t.backends.executor(name) },
+		Executor: func(name string) (executor.Executor, error) { return t.backends.executor(name) },
 		Candidate: func(ctx context.Context, f piece.Frame) (string, error) {
 			return t.candidate(ctx, f.Repositories, f.Launch.Change)
 		},
-		Desk:      t.desk,
-		Child:     t.child,
-		Sweep:     t.sweep,
-		Redact:    t.redact, Observe: t.cfg.Observe, Calls: t.Project.Config.Limits.Concurrency,
+		Desk:   t.desk,
+		Child:  t.child,
+		Sweep:  t.sweep,
+		Redact: t.redact, Observe: t.cfg.Observe, Calls: t.Project.Config.Limits.Concurrency,
 		Log: t.cfg.Log, Binary: t.cfg.Version, Probe: t.cfg.Probe, WaitFor: t.cfg.WaitFor,
 	})
 }

@@ -18,7 +18,9 @@ import (
 	"github.com/tenonrun/tenon/piece"
 	"github.com/tenonrun/tenon/piece/control"
 	"github.com/tenonrun/tenon/piece/evidence"
+	"github.com/tenonrun/tenon/piece/implementation"
 	"github.com/tenonrun/tenon/piece/model"
+	"github.com/tenonrun/tenon/piece/openspec"
 	"github.com/tenonrun/tenon/piece/shell"
 	"github.com/tenonrun/tenon/piece/verify"
 	"github.com/tenonrun/tenon/workflow"
@@ -35,7 +37,7 @@ func graph(t testing.TB, file string) *draw.Graph {
 		t.Fatal(err)
 	}
 	registry, err := piece.NewRegistry(slices.Concat(control.Pieces(), shell.Pieces(shell.Config{}), model.Pieces(model.Config{}),
-		verify.Pieces(verify.Config{}), evidence.Pieces())...)
+		verify.Pieces(verify.Config{}), openspec.Pieces(openspec.Config{}), implementation.Pieces(implementation.Config{}), evidence.Pieces())...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ type Memory struct {
 	AI       map[workflow.VisitID]bool                      `json:"ai,omitempty"`   // open AI visits
 	Dead     []Dead                                         `json:"dead,omitempty"` // AI visits that failed
 	Lost     int                                            `json:"lost,omitempty"` // invocations whose result is unknown
-	Kept     map[workflow.VisitID]workflow.EvidenceKept     `json:"kept,omitempty"`  // newest receipt of open visits, without its data
+	Kept     map[workflow.VisitID]workflow.EvidenceKept     `json:"kept,omitempty"` // newest receipt of open visits, without its data
 	Evidence []Evidence                                     `json:"evidence,omitempty"`
 	Proof    *workflow.Verified                             `json:"proof,omitempty"` // newest candidate that a receipt certifies, as it was then
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/tenonrun/tenon/piece"
 	"github.com/tenonrun/tenon/piece/control"
 	"github.com/tenonrun/tenon/piece/evidence"
+	"github.com/tenonrun/tenon/piece/implementation"
 	"github.com/tenonrun/tenon/piece/model"
 	"github.com/tenonrun/tenon/piece/openspec"
 	"github.com/tenonrun/tenon/piece/shell"
@@ -22,7 +23,7 @@ type kinds struct{ *piece.Registry }
 func readKinds() (kinds, error) {
 	r, err := piece.NewRegistry(slices.Concat(
 		control.Pieces(), model.Pieces(model.Config{}), shell.Pieces(shell.Config{}), verify.Pieces(verify.Config{}),
-		openspec.Pieces(openspec.Config{}), evidence.Pieces(),
+		openspec.Pieces(openspec.Config{}), implementation.Pieces(implementation.Config{}), evidence.Pieces(),
 	)...)
 	return kinds{r}, err
 }

@@ -58,18 +58,24 @@ type Config struct {
 	Probe func(step string) error
 }
 
-//go:embed schema/*.json
-var schemas embed.FS
-
-// Pieces returns the kinds of this package.
-func Pieces(c Config) []piece.Piece {
-	known := &versions{}
+// filled puts the defaults in.
+func (c Config) filled() Config {
 	if c.Timeout <= 0 {
 		c.Timeout = DefaultTimeout
 	}
 	if c.Probe == nil {
 		c.Probe = func(string) error { return nil }
 	}
+	return c
+}
+
+//go:embed schema/*.json
+var schemas embed.FS
+
+// Pieces returns the kinds of this package.
+func Pieces(c Config) []piece.Piece {
+	c = c.filled()
+	known := &versions{}
 	kind := func(name string, effect workflow.Effect, work func(context.Context, *visit) (workflow.Settled, error), outcomes ...string) piece.Piece {
 		return piece.Piece{
 			Kind: name, Schema: params.Schemas(schemas, name), Processes: name != "artifact-contract",

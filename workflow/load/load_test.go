@@ -14,7 +14,9 @@ import (
 	"github.com/tenonrun/tenon/piece"
 	"github.com/tenonrun/tenon/piece/control"
 	"github.com/tenonrun/tenon/piece/evidence"
+	"github.com/tenonrun/tenon/piece/implementation"
 	"github.com/tenonrun/tenon/piece/model"
+	"github.com/tenonrun/tenon/piece/openspec"
 	"github.com/tenonrun/tenon/piece/shell"
 	"github.com/tenonrun/tenon/piece/verify"
 	"github.com/tenonrun/tenon/workflow"
@@ -34,7 +36,7 @@ var broken = piece.Piece{
 func registry(t testing.TB) *piece.Registry {
 	t.Helper()
 	reg, err := piece.NewRegistry(slices.Concat(control.Pieces(), shell.Pieces(shell.Config{}), model.Pieces(model.Config{}),
-		verify.Pieces(verify.Config{}), evidence.Pieces(), []piece.Piece{broken})...)
+		verify.Pieces(verify.Config{}), openspec.Pieces(openspec.Config{}), implementation.Pieces(implementation.Config{}), evidence.Pieces(), []piece.Piece{broken})...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,8 +46,8 @@ func registry(t testing.TB) *piece.Registry {
 func config(t testing.TB) load.Config {
 	return load.Config{Pieces: registry(t), Draft: true, Env: piece.Env{
 		Roles: map[string]workflow.Role{
-			"architect": {Access: workflow.EffectRead}, "developer": {Access: workflow.EffectWrite},
-			"reviewer": {Access: workflow.EffectRead}, "loop-decider": {Access: workflow.EffectRead, Provider: "fixture"},
+			"architect": {Access: workflow.EffectRead, Provider: "fixture"}, "developer": {Access: workflow.EffectWrite, Provider: "fixture"},
+			"reviewer": {Access: workflow.EffectRead, Provider: "fixture"}, "idle": {Access: workflow.EffectRead}, "loop-decider": {Access: workflow.EffectRead, Provider: "fixture"},
 		},
 		Providers: []string{"fixture", "scripted"},
 		Backend: func(name string) (executor.Capabilities, bool) {
