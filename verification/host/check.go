@@ -194,7 +194,7 @@ func (w *work) command(ctx context.Context, c verification.Check, p verification
 		e.Anchors = verification.Anchors(w.clean(joined(exit.Stdout, exit.Stderr)))
 		return
 	}
-	short := text.Tail(e.Output, max(minTail, allOutputs/max(1, len(w.q.Checks))), "")
+	short := text.Tail(e.Output, max(minTail, allOutputs/max(1, len(w.q.Checks)+len(w.q.Setup))), "")
 	e.Truncated = e.Truncated || len(short) < len(e.Output)
 	e.Output = short
 }
