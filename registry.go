@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tenonrun/tenon/internal/text"
+	"github.com/tenonrun/tenon/notes"
 	"github.com/tenonrun/tenon/piece"
 	"github.com/tenonrun/tenon/piece/control"
 	"github.com/tenonrun/tenon/piece/evidence"
@@ -20,9 +21,18 @@ import (
 	"github.com/tenonrun/tenon/workspace/scope"
 )
 
+// memoryDir is where notes are, below the state of the project and of the person.
+const memoryDir = "memory"
+
 // registry lists every kind of node; there is no other place where one is added.
 func registry(p *project.Project, runner *process.Runner, redact *text.Redactor, b *backends, more []piece.Piece) (*piece.Registry, error) {
 	guard, err := scope.New(scope.Config{Runner: runner, State: []string{p.State}})
+	if err != nil {
+		return nil, err
+	}
+	memory, err := notes.Open(notes.Config{
+		Project: filepath.Join(p.Home, memoryDir), User: filepath.Join(p.State, memoryDir), Redactor: redact,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +40,7 @@ func registry(p *project.Project, runner *process.Runner, redact *text.Redactor,
 	spec := openspec.Config{Runner: runner, Redactor: redact, Command: p.Config.OpenSpec.Command}
 	return piece.NewRegistry(slices.Concat(
 		control.Pieces(),
-		model.Pieces(model.Config{Backend: b.capabilities}),
+		model.Pieces(model.Config{Backend: b.capabilities, Guard: guard, Notes: memory}),
 		shell.Pieces(shell.Config{Runner: runner, Redactor: redact}),
 		verify.Pieces(verify.Config{Runner: runner, Redactor: redact, Cache: cache}),
 		openspec.Pieces(spec),
