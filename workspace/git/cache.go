@@ -15,8 +15,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // record says that the file with this stamp has this SHA-256. It is kept only
@@ -236,40 +234,4 @@ func decode(raw []byte, key [sha256.Size]byte, now time.Time) []record {
 		return nil
 	}
 	return list
-}
-
-// share gives the numbers below n to workers, in runs. Each worker has a function
-// of its own.
-func share(ctx context.Context, workers, n int, worker func() func(int) error) error {
-	const run = 64
-	var mu sync.Mutex
-	next := 0
-	take := func() (int, int) {
-		mu.Lock()
-		defer mu.Unlock()
-		from := next
-		next = min(next+run, n)
-		return from, next
-	}
-	group, ctx := errgroup.WithContext(ctx)
-	for range min(workers, (n+run-1)/run) {
-		group.Go(func() error {
-			do := worker()
-			for {
-				from, to := take()
-				if from == to {
-					return nil
-				}
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				for i := from; i < to; i++ {
-					if err := do(i); err != nil {
-						return err
-					}
-				}
-			}
-		})
-	}
-	return group.Wait()
 }

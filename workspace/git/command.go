@@ -22,6 +22,9 @@ var ErrNoGit = errors.New("git is not installed: install it or fix PATH")
 var overrides = []string{
 	"-c", "core.excludesFile=" + os.DevNull,
 	"-c", "core.fsmonitor=false",
+	"-c", "core.checkStat=default",
+	"-c", "core.trustCtime=true",
+	"-c", "core.fileMode=true",
 }
 
 // environment is that of this process without what redirects git.

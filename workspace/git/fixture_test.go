@@ -1,6 +1,9 @@
 package git_test
 
 import (
+	"context"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -122,4 +125,19 @@ func digest(t testing.TB, c git.Config) string {
 		t.Fatalf("digest %q has not the format of a candidate", d)
 	}
 	return d
+}
+
+const child = "GIT_TEST_CHILD"
+
+// answerAsChild prints the digest of the directory in the environment.
+func answerAsChild(dir string, w io.Writer) {
+	k, err := git.New(git.Config{Repositories: []workspace.Repository{{ID: "repo", Path: dir}}})
+	if err == nil {
+		var digest string
+		digest, err = k.Digest(context.Background())
+		fmt.Fprintln(w, digest)
+	}
+	if err != nil {
+		fmt.Fprintln(w, "error:", err)
+	}
 }

@@ -95,8 +95,7 @@ func (t tree) state(ctx context.Context, list []*entry) (commit string, dirty bo
 	if dirty {
 		return commit, true, nil
 	}
-	changes, err := t.git(ctx, "-c", "core.checkStat=default", "-c", "core.trustCtime=true", "-c", "core.fileMode=true",
-		"status", "--porcelain", "-z", "--untracked-files=no", "--ignore-submodules=dirty")
+	changes, err := t.git(ctx, "status", "--porcelain", "-z", "--untracked-files=no", "--ignore-submodules=dirty")
 	return commit, len(changes) > 0, err
 }
 

@@ -9,7 +9,10 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // read fills kind and content of every entry: repositories inside first, one
@@ -36,6 +39,42 @@ func (t tree) readFiles(ctx context.Context, list []*entry) error {
 			return w.settle(ctx, list[i])
 		}
 	})
+}
+
+// share gives the numbers below n to workers, in runs. Each worker has a function
+// of its own.
+func share(ctx context.Context, workers, n int, worker func() func(int) error) error {
+	const run = 64
+	var mu sync.Mutex
+	next := 0
+	take := func() (int, int) {
+		mu.Lock()
+		defer mu.Unlock()
+		from := next
+		next = min(next+run, n)
+		return from, next
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for range min(workers, (n+run-1)/run) {
+		group.Go(func() error {
+			do := worker()
+			for {
+				from, to := take()
+				if from == to {
+					return nil
+				}
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				for i := from; i < to; i++ {
+					if err := do(i); err != nil {
+						return err
+					}
+				}
+			}
+		})
+	}
+	return group.Wait()
 }
 
 // reader is one worker that reads files, best in the order of their names.
