@@ -319,3 +319,16 @@ func TestProviders(t *testing.T) {
 		}
 	}
 }
+
+func TestPolicyOfConfiguredChecks(t *testing.T) {
+	t.Parallel()
+	for list, want := range map[string]string{"commands": "verification.commands[0].policy", "setup": "verification.setup[0].policy"} {
+		root := tree(t, map[string]string{".tenon/config.yaml": "version: 1\nverification: {" + list + ": [{key: a, command: make, args: [], policy: {reus: never}}]}\n"})
+		o := options(root, ".", nil)
+		o.TrustProject = true
+		p := open(t, o)
+		if _, _, err := p.Checks(); workflow.CodeOf(err) != workflow.CodeInvalidArguments || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "reuse") {
+			t.Errorf("%s: %v", list, err)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenonrun/tenon/verification"
 	"github.com/tenonrun/tenon/workflow"
 )
 
@@ -145,7 +146,17 @@ func (p *Project) Checks() (commands, setup []workflow.Check, err error) {
 			return nil, nil, p.notTrusted(s)
 		}
 	}
-	return p.Config.Verification.Commands, p.Config.Verification.Setup, nil
+	v := p.Config.Verification
+	for i, c := range slices.Concat(v.Commands, v.Setup) {
+		if _, err := verification.ParsePolicy(c.Policy); err != nil {
+			where := fmt.Sprintf("verification.commands[%d]", i)
+			if i >= len(v.Commands) {
+				where = fmt.Sprintf("verification.setup[%d]", i-len(v.Commands))
+			}
+			return nil, nil, workflow.Errorf(workflow.CodeInvalidArguments, "%s.policy: %w", where, err)
+		}
+	}
+	return v.Commands, v.Setup, nil
 }
 
 func (p *Project) notTrusted(s Setting) error {

@@ -96,7 +96,6 @@ const (
 	CodeApprovalDenied     Code = "approval_denied"
 	CodeShellFailed        Code = "shell_execution_error"
 	CodeVerifyFailed       Code = "verification_execution_error"
-	CodeVerifyUnavailable  Code = "verification_not_available"
 	CodeVerifyNoProgress   Code = "verification_no_progress"
 	CodeHostPrecondition   Code = "verification_host_precondition"
 	CodeUnverified         Code = "unverified"
