@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/tenonrun/tenon/workflow"
 )
 
 // query checks the one document on standard output, or in the file named with -f.
@@ -74,6 +77,32 @@ func queryLines(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if !neg {
 		ts.Fatalf("no such line")
+	}
+}
+
+// asked checks which nodes of a shown run got answers from models, and in which
+// order. A call that was lost with its process has no answer; it is asked again.
+func asked(ts *testscript.TestScript, neg bool, args []string) {
+	var run struct {
+		Visits []struct {
+			Node  string
+			Calls []struct{ Status string }
+		} `json:"visitsInOrder"`
+	}
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &run))
+	if neg || len(run.Visits) == 0 {
+		ts.Fatalf("usage: tenon show RUN --json, then asked [NODE…]")
+	}
+	nodes := []string{}
+	for _, v := range run.Visits {
+		for _, c := range v.Calls {
+			if c.Status != workflow.InvocationLost {
+				nodes = append(nodes, v.Node)
+			}
+		}
+	}
+	if !slices.Equal(nodes, args) {
+		ts.Fatalf("the models of %q were asked, want %q", nodes, args)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/tenonrun/tenon/cli"
+	"github.com/tenonrun/tenon/piece/openspec/openspectest"
 )
 
 // Secrets that stand in the environment of every page. No command may show
@@ -47,6 +48,7 @@ func TestMain(m *testing.M) {
 //	json PATH [VALUE]          standard output is one document that holds VALUE
 //	json -set NAME PATH        keep a value in a variable
 //	jsonl first|last|any PATH [VALUE]
+//	asked [NODE…]              the run in standard output called models in this order
 //	modelserver FILE           start a model server that answers from FILE
 //	modelreply FILE            answer from FILE from now on
 //	modelcalls [-said] PATTERN N  so many requests had a prompt, or a body, that matches
@@ -65,6 +67,7 @@ func TestMain(m *testing.M) {
 //	fill FILE N                append N bytes to a file
 //	damage RUN                 change an event of the run in the database
 //	untouched                  the state directory holds nothing yet
+//	[openspec]                 the OpenSpec command line is there, in the directory $OPENSPEC
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/script/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -76,14 +79,26 @@ func TestScripts(t *testing.T) {
 		Setup:    func(e *testscript.Env) error { return setup(e, state) },
 		Deadline: time.Now().Add(5 * time.Minute),
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exit": exit, "json": query, "jsonl": queryLines,
+			"exit": exit, "json": query, "jsonl": queryLines, "asked": asked,
 			"modelserver": modelServer, "modelreply": modelReply, "modelcalls": modelCalls, "modelsaid": modelSaid,
 			"modelanswered": modelAnswered, "modelrelease": modelRelease, "modelgap": modelGap, "race": race,
 			"start": start, "send": send, "finish": finish, "waitfor": waitFor,
 			"bytes": writeBytes, "fill": fill, "damage": damage, "untouched": untouched,
 		},
-		RequireExplicitExec: true, ContinueOnError: true,
+		Condition: condition, RequireExplicitExec: true, ContinueOnError: true,
 	})
+}
+
+// condition tells what the machine has for a page.
+func condition(name string) (bool, error) {
+	if name != "openspec" {
+		return false, fmt.Errorf("there is no condition %s", name)
+	}
+	_, err := openspectest.Find()
+	if openspectest.Required() {
+		return err == nil, err
+	}
+	return err == nil, nil
 }
 
 // pageKey finds the world of a page among the values of its environment.
@@ -120,6 +135,9 @@ func setup(e *testscript.Env, base string) error {
 		return err
 	}
 	e.Setenv("PUBLISHED", published)
+	if program, err := openspectest.Find(); err == nil {
+		e.Setenv("OPENSPEC", filepath.Dir(program))
+	}
 	t := e.T()
 	e.Defer(func() {
 		p.stop()

@@ -1,6 +1,6 @@
 // Package openspectest finds the OpenSpec command line that tests run.
 //
-// Holds: Command.
+// Holds: Command, Find, Required.
 //
 // Guarantees: a test that cannot have the command line is skipped with the
 // reason, and fails where TENON_REQUIRE_OPENSPEC is set.
@@ -9,6 +9,7 @@
 package openspectest
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,19 +20,31 @@ import (
 // Command returns the program of the pinned installation below tools/openspec.
 func Command(t testing.TB) []string {
 	t.Helper()
+	program, err := Find()
+	switch {
+	case err == nil:
+		return []string{program}
+	case Required():
+		t.Fatal(err)
+	default:
+		t.Skip(err)
+	}
+	return nil
+}
+
+// Find returns the path of that program, or why there is none and what to do.
+func Find() (string, error) {
 	_, here, _, _ := runtime.Caller(0)
 	program := filepath.Join(filepath.Dir(here), "..", "..", "..", "tools", "openspec", "node_modules", ".bin", "openspec")
 	_, err := os.Stat(program)
 	if err == nil {
 		_, err = exec.LookPath("node")
 	}
-	switch {
-	case err == nil:
-		return []string{program}
-	case os.Getenv("TENON_REQUIRE_OPENSPEC") != "":
-		t.Fatalf("this test runs the OpenSpec command line: %v; run `make components`", err)
-	default:
-		t.Skipf("this test runs the OpenSpec command line: %v; run `make components` (needs node 20.19 and npm)", err)
+	if err != nil {
+		return "", fmt.Errorf("this test runs the OpenSpec command line: %w; run `make components` (needs node 20.19 and npm)", err)
 	}
-	return nil
+	return program, nil
 }
+
+// Required tells that a test may not be skipped for want of the command line.
+func Required() bool { return os.Getenv("TENON_REQUIRE_OPENSPEC") != "" }
