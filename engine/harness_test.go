@@ -73,7 +73,7 @@ func (w *world) types() map[workflow.EventType]int {
 
 // kinds are what workflows of these tests are made of.
 func kinds(w *world) []piece.Piece {
-	return append(control.Pieces(), stepPiece(w), provePiece(w, "prove", true), provePiece(w, "claim", false), pairPiece)
+	return append(control.Pieces(), stepPiece(w), provePiece(w, "prove", true), provePiece(w, "claim", false), pairPiece, handPiece(w))
 }
 
 // stepParams are those of the test piece "step".

@@ -31,6 +31,7 @@ type Memory struct {
 	Timers   map[workflow.VisitID]workflow.Time             `json:"timers,omitempty"`
 	Children map[workflow.VisitID]workflow.ChildStarted     `json:"children,omitempty"` // not ended
 	Memos    map[workflow.VisitID]map[string]workflow.Value `json:"memos,omitempty"`    // of open visits
+	Intents  map[workflow.VisitID]map[string]workflow.Value `json:"intents,omitempty"`  // of steps that have not settled
 	Calls    map[workflow.VisitID]int                       `json:"calls,omitempty"`    // invocations of open visits
 	Tries    map[workflow.VisitID]map[string]int            `json:"tries,omitempty"`    // invocations of open visits, by key
 	Live     map[string]LiveCall                            `json:"live,omitempty"`     // reserved, not settled
@@ -62,7 +63,7 @@ func newMemory() Memory {
 	return Memory{
 		Asked:  map[workflow.VisitID][]workflow.Question{},
 		Timers: map[workflow.VisitID]workflow.Time{}, Children: map[workflow.VisitID]workflow.ChildStarted{},
-		Memos: map[workflow.VisitID]map[string]workflow.Value{}, Calls: map[workflow.VisitID]int{},
+		Memos: map[workflow.VisitID]map[string]workflow.Value{}, Intents: map[workflow.VisitID]map[string]workflow.Value{}, Calls: map[workflow.VisitID]int{},
 		Tries: map[workflow.VisitID]map[string]int{}, Live: map[string]LiveCall{},
 		Kept: map[workflow.VisitID]workflow.EvidenceKept{}, AI: map[workflow.VisitID]bool{}, Steering: map[workflow.VisitID][]string{}, Texts: map[int64]string{},
 	}
@@ -181,6 +182,11 @@ func (s *State) note(e workflow.Event) {
 				q.Answer = &a
 			}
 		}
+	case *workflow.StepIntended:
+		keep(m.Intents, v, p.Key, p.Intent)
+	case *workflow.StepSettled:
+		delete(m.Intents[v], p.Key)
+		keep(m.Memos, v, p.Key, p.Memo)
 	case *workflow.EvidenceKept:
 		s.noteEvidence(e, p)
 	case *workflow.TimerStarted:
@@ -214,6 +220,7 @@ func (s *State) noteRun(e workflow.Event) {
 		s.Start.Parent, s.Start.Root = nil, "" // a fork of a child stands alone
 		m.Asked, m.Children = map[workflow.VisitID][]workflow.Question{}, map[workflow.VisitID]workflow.ChildStarted{}
 		m.Timers, m.Live = map[workflow.VisitID]workflow.Time{}, map[string]LiveCall{}
+		m.Intents = map[workflow.VisitID]map[string]workflow.Value{} // those of the parent, which goes on with them
 		s.Wishes = slices.DeleteFunc(s.Wishes, func(c workflow.Command) bool {
 			_, child := c.(workflow.StartChild) // is given again in the fork's own name
 			_, result := c.(workflow.SettleVisit)
@@ -248,13 +255,15 @@ func (s *State) noteCall(v workflow.VisitID, e workflow.Event, p *workflow.Invoc
 		m.Lost++
 	}
 	if p.Status == workflow.InvocationOK {
-		memos := m.Memos[v]
-		if memos == nil {
-			memos = map[string]workflow.Value{}
-			m.Memos[v] = memos
-		}
-		memos[p.Key] = p.Memo
+		keep(m.Memos, v, p.Key, p.Memo)
 	}
+}
+
+func keep(all map[workflow.VisitID]map[string]workflow.Value, v workflow.VisitID, key string, value workflow.Value) {
+	if all[v] == nil {
+		all[v] = map[string]workflow.Value{}
+	}
+	all[v][key] = value
 }
 
 // maxDead bounds the list of failed AI visits.
@@ -283,6 +292,7 @@ func (s *State) forget(v workflow.VisitID) {
 	delete(m.Asked, v)
 	delete(m.Timers, v)
 	delete(m.Memos, v)
+	delete(m.Intents, v)
 	delete(m.Calls, v)
 	delete(m.Tries, v)
 	delete(m.Steering, v)

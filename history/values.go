@@ -129,6 +129,10 @@ func (s *Sink) Clean(p workflow.Payload) {
 	case *workflow.Progress:
 		s.text(&p.Message)
 		s.value(&p.Data)
+	case *workflow.StepIntended:
+		s.value(&p.Intent)
+	case *workflow.StepSettled:
+		s.value(&p.Memo)
 	case *workflow.EvidenceKept:
 		s.text(&p.Reason)
 		s.value(&p.Data)

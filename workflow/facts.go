@@ -138,6 +138,23 @@ type Progress struct {
 	Data    Value  `json:"data,omitzero"`
 }
 
+// StepIntended is written before a step of a turn changes something: what it is
+// about to change, so that the change itself can tell after a crash whether it
+// was made.
+type StepIntended struct {
+	Key    string `json:"key"`  // names the step inside its visit
+	Tool   string `json:"tool"` // for people
+	Intent Value  `json:"intent"`
+}
+
+// StepSettled closes a step: what it gave is never fetched or done again.
+type StepSettled struct {
+	Key        string `json:"key"`
+	Tool       string `json:"tool"`
+	Memo       Value  `json:"memo"`
+	DurationMs int64  `json:"durationMs,omitempty"`
+}
+
 // States of a receipt.
 const (
 	ReceiptPending = "pending" // its commands are about to start

@@ -8,6 +8,8 @@ const (
 	TypeInvocationReserved EventType = "invocation_reserved"
 	TypeInvocationSettled  EventType = "invocation_settled"
 	TypeProgress           EventType = "progress"
+	TypeStepIntended       EventType = "step_intended"
+	TypeStepSettled        EventType = "step_settled"
 	TypeEvidenceKept       EventType = "evidence_kept"
 	TypeRetrying           EventType = "retrying"
 	TypeSettled            EventType = "settled"
@@ -37,6 +39,8 @@ var payloads = map[EventType]func() Payload{
 	TypeInvocationReserved: func() Payload { return new(InvocationReserved) },
 	TypeInvocationSettled:  func() Payload { return new(InvocationSettled) },
 	TypeProgress:           func() Payload { return new(Progress) },
+	TypeStepIntended:       func() Payload { return new(StepIntended) },
+	TypeStepSettled:        func() Payload { return new(StepSettled) },
 	TypeEvidenceKept:       func() Payload { return new(EvidenceKept) },
 	TypeRetrying:           func() Payload { return new(Retrying) },
 	TypeSettled:            func() Payload { return new(Settled) },
@@ -76,6 +80,12 @@ func (*InvocationSettled) EventType() EventType { return TypeInvocationSettled }
 
 // EventType is TypeProgress.
 func (*Progress) EventType() EventType { return TypeProgress }
+
+// EventType is TypeStepIntended.
+func (*StepIntended) EventType() EventType { return TypeStepIntended }
+
+// EventType is TypeStepSettled.
+func (*StepSettled) EventType() EventType { return TypeStepSettled }
 
 // EventType is TypeEvidenceKept.
 func (*EvidenceKept) EventType() EventType { return TypeEvidenceKept }

@@ -1,0 +1,44 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/tenonrun/tenon/executor"
+	"github.com/tenonrun/tenon/workflow"
+)
+
+// Step implements executor.Journal.
+func (a *attempt) Step(ctx context.Context, s executor.Step) (json.RawMessage, error) {
+	var memo, intent workflow.Value
+	var settled bool
+	err := a.peek(func(r *run) {
+		memo, settled = r.Memory.Memos[a.cmd.Visit][s.Key]
+		intent = r.Memory.Intents[a.cmd.Visit][s.Key]
+	})
+	if err != nil {
+		return nil, err
+	}
+	if settled {
+		return a.Load(memo)
+	}
+	left, err := a.Load(intent)
+	if err != nil {
+		return nil, err
+	}
+	e := a.r.e
+	e.cfg.Probe("step")
+	begun := e.cfg.Now()
+	raw, err := s.Do(ctx, left, func(what json.RawMessage) error {
+		return a.record(&workflow.StepIntended{Key: s.Key, Tool: s.Tool, Intent: workflow.Inline(what)})
+	})
+	if err != nil {
+		return nil, err
+	}
+	raw = e.cfg.Redact.RedactJSON(raw)
+	done := &workflow.StepSettled{Key: s.Key, Tool: s.Tool, Memo: workflow.Inline(raw), DurationMs: e.cfg.Now().Sub(begun).Milliseconds()}
+	if err := a.record(done); err != nil {
+		return nil, err
+	}
+	return raw, nil
+}

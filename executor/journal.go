@@ -1,0 +1,25 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// Journal is a Host that also records the steps of a turn which are no model
+// calls: what its tools did.
+type Journal interface {
+	// Step does something and records what it gave, or returns the memo of the
+	// step that settled under the key before. An error of Do is returned and
+	// nothing is settled: the step is done again when the visit is.
+	Step(ctx context.Context, s Step) (json.RawMessage, error)
+}
+
+// Step is one use of a tool.
+type Step struct {
+	Key  string // names the step inside its visit; no call has the same
+	Tool string // for people
+	// Do does it. left is what a process intended that died before the step
+	// settled, nil when none did. intend records what is about to be changed; it
+	// is durable on return, and comes before the first change.
+	Do func(ctx context.Context, left json.RawMessage, intend func(json.RawMessage) error) (memo json.RawMessage, err error)
+}
