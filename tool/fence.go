@@ -139,21 +139,44 @@ type Left struct {
 	Unreadable int `json:"unreadable,omitempty"` // directories that could not be read
 }
 
-// ShellRequest is a command line as far as its text shows what it does.
+// ShellRequest is a command line as far as its text shows what it does. A rule or
+// an operand that is denied denies it; what is opaque needs a person, unless the
+// operating system confines the command or a rule allows it.
 type ShellRequest struct {
 	Tool     string
 	Text     string // as the model wrote it
 	Cwd      string // absolute, where it starts
 	Commands []ShellCommand
-	Opaque   []string // parts that the text does not show, in words for people: "$(…)", "eval"
+	Opaque   []string // parts that the text does not show and no command stands for, in words for people: "the target of > is not literal"
+	Confined Confinement
 }
+
+// Confinement is what the operating system holds a command to, whatever its text.
+type Confinement string
+
+// Confinements.
+const (
+	ConfinedNot    Confinement = ""       // to nothing
+	ConfinedWrites Confinement = "writes" // it writes below the roots only
+	ConfinedReads  Confinement = "reads"  // it writes nothing
+)
+
+// NotShown stands in a word for a part that the text does not show: a variable,
+// the output of a command. No real word can hold it.
+const NotShown = "\x00"
 
 // ShellCommand is one simple command.
 type ShellCommand struct {
-	Words    []string // name and arguments as far as they are literal; "" for one that is not
-	Text     string   // as written
-	Cwd      string   // absolute directory it runs in; empty when the text does not show it
+	// Words are the name and the arguments, without the wrappers that were looked
+	// through (timeout, nice); each may hold NotShown.
+	Words []string
+	// Outer are the same words with one wrapper more each. A rule that denies or asks
+	// reaches Words and all of Outer; one that allows needs only Words.
+	Outer    [][]string
+	Text     string // as written
+	Cwd      string // absolute directory it runs in; empty when the text does not show it
 	Operands []Operand
+	Opaque   []string // what its text does not show, in words; a rule that allows the command covers it
 }
 
 // Operand is a path that a command reads, writes, searches or enters.
