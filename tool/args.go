@@ -5,15 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tenonrun/tenon/internal/canon"
 )
 
 // MaxArgs is the size of the arguments of one call, in bytes of JSON.
 const MaxArgs = 4 << 20
-
-// maxArgsDepth is how deep arguments may be nested.
-const maxArgsDepth = 64
 
 // Args are the arguments of a call. They are never changed: whoever rewrites
 // arguments makes new ones and reads them again. Two pointers that are equal are
@@ -30,6 +30,10 @@ type Reading struct {
 	// wins when both are there with the same value; with different values the call is
 	// wrong.
 	Aliases map[string]string
+	// Words gives, for an argument, the word that another word stands for.
+	Words map[string]map[string]string
+	// Idle names arguments that models send and that say nothing; they are dropped.
+	Idle []string
 	// Wrap names the argument that a bare string stands for, when the arguments are a
 	// JSON string and no object. Empty when there is none.
 	Wrap string
@@ -81,7 +85,7 @@ func parseString(tool string, raw json.RawMessage, s string, r Reading) (*Args, 
 }
 
 func decode(raw []byte) (any, error) {
-	if err := checkDepth(raw); err != nil {
+	if _, err := canon.Canonical(raw); err != nil {
 		return nil, err
 	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
@@ -90,33 +94,7 @@ func decode(raw []byte) (any, error) {
 	if err := dec.Decode(&value); err != nil {
 		return nil, err
 	}
-	if dec.More() {
-		return nil, fmt.Errorf("there is more than one value")
-	}
 	return value, nil
-}
-
-// checkDepth bounds nesting before anything is built.
-func checkDepth(raw []byte) error {
-	depth, quoted, escaped := 0, false, false
-	for _, c := range raw {
-		switch {
-		case escaped:
-			escaped = false
-		case quoted:
-			escaped = c == '\\'
-			quoted = c != '"'
-		case c == '"':
-			quoted = true
-		case c == '{' || c == '[':
-			if depth++; depth > maxArgsDepth {
-				return fmt.Errorf("nested deeper than %d", maxArgsDepth)
-			}
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return nil
 }
 
 func rebuilt(values map[string]any, from *Args) (*Args, error) {
@@ -132,22 +110,24 @@ func (r Reading) read(tool string, shape object, a *Args) (*Args, error) {
 	values := make(map[string]any, len(a.Values))
 	changed := false
 	for key, v := range a.Values {
-		name, alias := key, false
-		if to, ok := r.Aliases[key]; ok && !shape.has(key) {
-			name, alias, changed = to, true, true
+		if slices.Contains(r.Idle, key) {
+			changed = true
+			continue
+		}
+		name := key
+		if to, ok := r.Aliases[key]; ok {
+			name, changed = to, true
 		}
 		if v == nil && shape.has(name) && !shape.nullable(name) {
 			changed = true
 			continue
 		}
-		fixed := shape.coerce(name, v)
+		fixed := r.word(name, shape.coerce(name, v))
 		changed = changed || !same(fixed, v)
 		if other, twice := values[name]; twice && !same(other, fixed) {
-			return nil, &BadArguments{Tool: tool, Problems: []string{fmt.Sprintf("%s is given twice, with different values", name)}, Next: "send only " + name}
+			return nil, &BadArguments{Tool: tool, Problems: []string{name + " is given twice, with different values"}, Next: "send only " + name}
 		}
-		if _, own := a.Values[name]; !alias || !own || values[name] == nil {
-			values[name] = fixed
-		}
+		values[name] = fixed
 	}
 	if !changed {
 		return a, nil
@@ -157,6 +137,16 @@ func (r Reading) read(tool string, shape object, a *Args) (*Args, error) {
 		from = a.From
 	}
 	return rebuilt(values, from)
+}
+
+// word replaces a word that stands for another one.
+func (r Reading) word(name string, v any) any {
+	if s, ok := v.(string); ok {
+		if w, ok := r.Words[name][s]; ok {
+			return w
+		}
+	}
+	return v
 }
 
 // object is the shape of an object in a schema, as far as reading needs it.

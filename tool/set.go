@@ -219,6 +219,23 @@ func (e *entry) usage() string {
 	return strings.Join(append(words, rest...), ", ")
 }
 
+// maxPath is the length of a path, in bytes, from which on no system takes it.
+const maxPath = 4096
+
+// checkPath refuses spellings that no file can have, before they are judged.
+func (e *entry) checkPath(a *Args) error {
+	for _, slot := range []string{e.Target.Slot, e.Target.Pattern} {
+		spelled, _ := a.Values[slot].(string)
+		switch {
+		case len(spelled) >= maxPath:
+			return &BadArguments{Tool: e.Name, Problems: []string{fmt.Sprintf("%s has %d bytes, less than %d are possible", slot, len(spelled), maxPath)}}
+		case strings.ContainsRune(spelled, 0):
+			return &BadArguments{Tool: e.Name, Problems: []string{slot + " has a NUL character, which no path can have"}}
+		}
+	}
+	return nil
+}
+
 // Run runs one call: it reads the arguments, has the path judged, runs the tool
 // and keeps what the session has to know. c carries everything but Args, Place and
 // Tool, which Run fills in.
@@ -238,6 +255,9 @@ func (s *Set) RunArgs(ctx context.Context, name string, args *Args, c Call) (Res
 	}
 	if c.Fence == nil {
 		return Result{}, &Denied{Verdict{Tool: name, Op: e.Target.Op, Reason: "there is no fence to judge it"}}
+	}
+	if err := e.checkPath(args); err != nil {
+		return Result{}, err
 	}
 	c.Tool, c.Args = name, args
 	if cwd := c.Session.Cwd(); cwd != "" {

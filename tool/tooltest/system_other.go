@@ -1,0 +1,11 @@
+//go:build !unix
+
+package tooltest
+
+import (
+	"io/fs"
+
+	"github.com/tenonrun/tenon/tool"
+)
+
+func system(*tool.Info, fs.FileInfo) {}
