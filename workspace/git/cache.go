@@ -121,14 +121,14 @@ func (c *cache) add(name string, s stamp, sum [sha256.Size]byte, read time.Time)
 // save replaces the file when something changed. A cache that cannot be written
 // only makes the next digest slower.
 func (c *cache) save() {
-	kept := c.fresh
+	if c.file == "" || len(c.fresh) == 0 && !slices.Contains(c.used, false) {
+		return
+	}
+	kept := slices.Grow(c.fresh, len(c.records))
 	for i, r := range c.records {
 		if c.used[i] {
 			kept = append(kept, r)
 		}
-	}
-	if c.file == "" || len(c.fresh) == 0 && len(kept) == len(c.records) {
-		return
 	}
 	slices.SortFunc(kept, func(a, b record) int { return strings.Compare(a.name, b.name) })
 	kept = slices.CompactFunc(kept, func(a, b record) bool { return a.name == b.name })

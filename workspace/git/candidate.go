@@ -183,11 +183,12 @@ func (k *Candidate) readRepository(ctx context.Context, r workspace.Repository) 
 	}
 	defer root.close()
 	t := tree{candidate: k, dir: dir, root: root, cache: k.newCache(r.ID, dir), leave: leave{k.exclude, k.change, r.ID, stateBelow(k.state, dir)}}
-	// While git lists, the files of the last time are looked at.
+	// While git lists, which keeps one processor busy, the files of the last time
+	// are looked at.
 	group, both := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		t.cache.load()
-		return t.cache.compare(both, root, k.workers)
+		return t.cache.compare(both, root, min(k.workers, max(1, runtime.GOMAXPROCS(0)-1)))
 	})
 	var found []*entry
 	group.Go(func() (err error) {
