@@ -3,8 +3,10 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"hash/crc32"
 
 	"github.com/tenonrun/tenon/executor"
+	"github.com/tenonrun/tenon/piece"
 	"github.com/tenonrun/tenon/workflow"
 )
 
@@ -42,3 +44,12 @@ func (a *attempt) Step(ctx context.Context, s executor.Step) (json.RawMessage, e
 	}
 	return raw, nil
 }
+
+// Consult implements executor.Person.
+func (a *attempt) Consult(ctx context.Context, q executor.Question) (workflow.Answer, error) {
+	return a.Ask(ctx, piece.Ask{Round: consulted | int(crc32.ChecksumIEEE([]byte(q.Key))>>2), Kind: q.Kind, Text: q.Text, Options: q.Options, Schema: q.Schema})
+}
+
+// consulted marks the rounds of questions that turns ask; pieces count theirs
+// from 1.
+const consulted = 1 << 30

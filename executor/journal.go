@@ -3,6 +3,8 @@ package executor
 import (
 	"context"
 	"encoding/json"
+
+	"github.com/tenonrun/tenon/workflow"
 )
 
 // Journal is a Host that also records the steps of a turn which are no model
@@ -22,4 +24,21 @@ type Step struct {
 	// settled, nil when none did. intend records what is about to be changed; it
 	// is durable on return, and comes before the first change.
 	Do func(ctx context.Context, left json.RawMessage, intend func(json.RawMessage) error) (memo json.RawMessage, err error)
+}
+
+// Person is a Host that can ask a person.
+type Person interface {
+	// Consult returns the answer to a durable question, or an error that the turn
+	// returns as it is while there is none: the turn is then run again later, and
+	// asks the same question under the same key.
+	Consult(ctx context.Context, q Question) (workflow.Answer, error)
+}
+
+// Question is what a turn asks a person. A denied answer is an answer.
+type Question struct {
+	Key     string          // names the question inside its visit
+	Kind    string          // workflow.AskQuestion, or workflow.AskApproval for a yes or no
+	Text    string          // what is asked, with everything that the answer decides about
+	Options []string        // of a question: labels to choose from; none for a free answer
+	Schema  json.RawMessage // of the answer's value; nil for a text
 }
