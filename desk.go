@@ -2,7 +2,9 @@ package tenon
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -40,5 +42,27 @@ func (t *Tenon) Collect(ctx context.Context, before time.Time, dry bool) (store.
 			return rep, fmt.Errorf("removing the directories of run %s: %w", run, err)
 		}
 	}
-	return rep, nil
+	return rep, t.clearCaches(before)
+}
+
+// clearCaches removes cached results that nothing has written since a time; what
+// is still needed is made again.
+func (t *Tenon) clearCaches(before time.Time) error {
+	for _, cache := range []string{statCache, checkCache} {
+		dir := filepath.Join(t.Project.Home, cache)
+		files, err := os.ReadDir(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("clearing %s: %w", dir, err)
+		}
+		for _, f := range files {
+			info, err := f.Info()
+			if err != nil || info.IsDir() || !info.ModTime().Before(before) {
+				continue // it may be gone already
+			}
+			if err := os.Remove(filepath.Join(dir, f.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("clearing %s: %w", dir, err)
+			}
+		}
+	}
+	return nil
 }

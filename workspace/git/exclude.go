@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/tenonrun/tenon/workspace"
 )
 
 // Exclude leaves a path and everything below it out of the candidate.
@@ -21,21 +23,6 @@ type Exclude struct {
 func (x Exclude) meets(repository string) bool {
 	return x.Repository == "" || x.Repository == repository
 }
-
-// generated lists directories that tools fill, agents lists directories whose
-// "agent-memory" agents fill. Below them only tracked files count.
-var (
-	generated = map[string]bool{
-		"node_modules": true, "coverage": true, ".nyc_output": true, ".jest-cache": true,
-		"__pycache__": true, ".pytest_cache": true, ".mypy_cache": true, ".ruff_cache": true,
-		".venv": true, "venv": true, ".tox": true, ".gradle": true, ".cache": true,
-	}
-	agents = map[string]bool{
-		".claude": true, ".codex": true, ".gemini": true, ".kimi-code": true, ".specrails": true, ".tenon": true,
-	}
-)
-
-const agentMemory = "agent-memory"
 
 // normalise checks, sorts and deduplicates excludes.
 func normalise(list []Exclude) ([]Exclude, error) {
@@ -74,28 +61,13 @@ func (l leave) out(name string, tracked bool) bool {
 			return true
 		}
 	}
-	return l.change.owns(l.repository, name) || !tracked && made(name)
+	return l.change.owns(l.repository, name) || !tracked && workspace.Generated(name)
 }
 
 // below reports whether name is dir or lies in it.
 func below(name, dir string) bool {
 	rest, ok := strings.CutPrefix(name, dir)
 	return ok && (rest == "" || rest[0] == '/')
-}
-
-// made reports whether a path lies in a generated tree or an agent's memory.
-func made(name string) bool {
-	last := ""
-	for {
-		part, rest, isDir := strings.Cut(name, "/")
-		if !isDir {
-			return false
-		}
-		if generated[part] || part == agentMemory && agents[last] {
-			return true
-		}
-		last, name = part, rest
-	}
 }
 
 // stateBelow returns the state directories that lie in a repository.
