@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -165,13 +166,28 @@ func waitFor(ts *testscript.TestScript, neg bool, args []string) {
 			info, err := os.Stat(ts.MkAbs(args[1]))
 			return err == nil && info.Size() > 0
 		}, args)
+	case !neg && len(args) == 3 && args[0] == "-logs":
+		p, re := proc(ts, args[1]), pattern(ts, args[2])
+		until(ts, func() bool {
+			run := drives.FindStringSubmatch(p.err.String())
+			if run == nil {
+				return false
+			}
+			cmd := exec.Command("tenon", "logs", run[1])
+			cmd.Dir, cmd.Env = ts.MkAbs("."), environ(ts)
+			out, err := cmd.Output()
+			return err == nil && re.Match(out)
+		}, args)
 	case !neg && len(args) == 2:
 		p, re := proc(ts, args[0]), pattern(ts, args[1])
 		until(ts, func() bool { return re.MatchString(p.out.String() + p.err.String()) }, args)
 	default:
-		ts.Fatalf("usage: waitfor NAME PATTERN, waitfor -file FILE, or waitfor -calls PATTERN N")
+		ts.Fatalf("usage: waitfor NAME PATTERN, waitfor -file FILE, waitfor -logs NAME PATTERN, or waitfor -calls PATTERN N")
 	}
 }
+
+// drives finds in the progress of a process which run it drives.
+var drives = regexp.MustCompile(`(?m)^run ([a-z0-9]+) (?:of|goes on)`)
 
 // until looks again and again: what it waits for is in another process.
 func until(ts *testscript.TestScript, holds func() bool, what []string) {
