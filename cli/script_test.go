@@ -267,7 +267,7 @@ func damage(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	db, err := sql.Open("sqlite", files[0])
 	ts.Check(err)
-	res, err := db.Exec("UPDATE events SET data = CAST(CAST(data AS TEXT) || ' ' AS BLOB) WHERE run = (SELECT key FROM runs WHERE run = ?) AND seq = 3", args[0])
+	res, err := db.Exec("UPDATE log SET data = substr(data, 1, length(data) - 1) WHERE run = (SELECT key FROM runs WHERE run = ?) AND 3 BETWEEN first AND first + n - 1", args[0])
 	ts.Check(errors.Join(err, db.Close()))
 	if n, err := res.RowsAffected(); err != nil || n != 1 {
 		ts.Fatalf("%d events were changed: %v", n, err)

@@ -19,6 +19,8 @@ type tail struct {
 	epoch  int64
 	last   int64
 	sum    store.Sum
+	row    int64    // id of its last row in the log
+	rows   int64    // of its last span
 	asked  []string // open questions, nil when they are not known
 }
 
@@ -53,7 +55,18 @@ func (s *Store) Append(ctx context.Context, a store.Append) error {
 		}
 	}
 	b := &batch{Append: a, records: records}
-	return s.do(ctx, b.check, b.apply)
+	return s.await(ctx, &job{check: b.check, apply: b.apply, quick: b.quick})
+}
+
+// quick reports whether the batch is one row of the log and nothing else, and
+// follows from what is remembered: the row is then a transaction by itself.
+func (b *batch) quick(w *writer) bool {
+	t := w.tails[string(b.Run)]
+	if t == nil || b.Create != nil || b.Head != nil || b.Snapshot != nil || len(b.Blobs) > 0 || len(b.Taken) > 0 {
+		return false
+	}
+	b.tail = t
+	return b.Epoch == t.epoch && b.After == t.last && t.reaches(w.log.next) && len(b.records) > 0 && fits(b.records) == len(b.records)
 }
 
 // check refuses what does not follow from the run as it stands.
@@ -119,16 +132,25 @@ func (w *writer) tail(run workflow.RunID) (*tail, error) {
 		return nil, err
 	}
 	t.parent, t.last = workflow.RunID(parent), t.cut
-	if row, err = w.conn.row("SELECT seq, sum FROM events WHERE run = ? ORDER BY seq DESC LIMIT 1", t.key); err != nil {
+	if err := t.find(run, w.conn.each); err != nil {
 		return nil, err
-	}
-	if row != nil {
-		if err := scan(row, &t.last, &t.sum); err != nil {
-			return nil, err
-		}
 	}
 	w.tails[string(run)] = t
 	return t, nil
+}
+
+// find looks where the history of a run ends.
+func (t *tail) find(run workflow.RunID, ask lookup) error {
+	e, err := ask.end(t.key)
+	if err != nil || e.last == 0 {
+		return err
+	}
+	sum, ok, err := ask.sum(t.key, e.last)
+	if err == nil && (e.lost || !ok) {
+		err = &store.Damaged{Run: run, Seq: e.last, LastGood: e.last - 1, Why: "the event is missing"}
+	}
+	t.last, t.sum, t.row, t.rows = e.last, sum, e.id, e.rows
+	return err
 }
 
 func sumOf(raw []byte) store.Sum {
@@ -146,10 +168,8 @@ func (b *batch) apply(w *writer) error {
 	}
 	t := b.tail
 	sum := store.SealAll(t.sum, b.records)
-	for _, r := range b.records {
-		if err := w.event(t.key, r); err != nil {
-			return err
-		}
+	if err := w.log.append(w.conn, t, b.records); err != nil {
+		return err
 	}
 	t.last, t.sum = b.After+int64(len(b.records)), sum
 	if t.epoch != b.Epoch {
@@ -185,12 +205,6 @@ func (b *batch) rest(w *writer) error {
 		}
 	}
 	return nil
-}
-
-func (w *writer) event(key int64, r store.Record) error {
-	e := r.Event
-	return w.conn.exec("INSERT INTO events (run, seq, at, epoch, type, id, node, visit, attempt, invocation, data, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		key, e.Seq, int64(e.At), e.Epoch, string(r.Type), e.ID, e.Node, int64(e.Visit), int64(e.Attempt), int64(e.Invocation), r.Data, r.Sum[:])
 }
 
 // create makes the row of a new run.
@@ -239,15 +253,11 @@ func (w *writer) sumAt(run workflow.RunID, key, seq int64) (store.Sum, error) {
 			key = parent
 			continue
 		}
-		row, err = w.conn.row("SELECT sum FROM events WHERE run = ? AND seq = ?", key, seq)
-		if err != nil {
+		sum, ok, err := lookup(w.conn.each).sum(key, seq)
+		if err != nil || ok {
 			return sum, err
 		}
-		if row == nil {
-			break
-		}
-		err = scan(row, &sum)
-		return sum, err
+		break
 	}
 	return sum, &store.Damaged{Run: run, Seq: seq, LastGood: seq - 1, Why: "the event is missing"}
 }

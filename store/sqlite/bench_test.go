@@ -199,22 +199,59 @@ func BenchmarkFork(b *testing.B) {
 	}
 }
 
-// BenchmarkEvents reads a history of 10,000 events, verified and decoded.
+// BenchmarkEvents reads histories, verified and decoded: one that was written at
+// once, one that was written step by step, and one of ten that took turns.
 func BenchmarkEvents(b *testing.B) {
-	s := opened(b, b.TempDir())
-	a := store.Append{Run: "r", Epoch: 1, Create: &store.Create{}}
-	for i := range int64(5000) {
-		a.Events = append(a.Events, step("r", 1, 2*i).Events...)
+	const n = 5000 // steps
+	for name, write := range map[string]func(b *testing.B, s store.Store){
+		"at once": func(b *testing.B, s store.Store) {
+			a := store.Append{Run: "r-0", Epoch: 1, Create: &store.Create{}}
+			for i := range int64(n) {
+				a.Events = append(a.Events, step("r-0", 1, 2*i).Events...)
+			}
+			if err := s.Append(b.Context(), a); err != nil {
+				b.Fatal(err)
+			}
+		},
+		"in steps": func(b *testing.B, s store.Store) { sequential(b, s, "r-0", n-1) },
+		"in turn": func(b *testing.B, s store.Store) {
+			for i := range int64(n) {
+				for r := range 10 {
+					a := step(workflow.RunID(fmt.Sprint("r-", r)), 1, 2*i)
+					if i == 0 {
+						a.Create = &store.Create{}
+					}
+					if err := s.Append(b.Context(), a); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			s := opened(b, b.TempDir())
+			write(b, s)
+			for b.Loop() {
+				if err := s.Events(b.Context(), "r-0", 0, func(workflow.Event) error { return nil }); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(2*n*float64(b.N)/b.Elapsed().Seconds(), "events/s")
+		})
 	}
-	if err := s.Append(b.Context(), a); err != nil {
-		b.Fatal(err)
+}
+
+// BenchmarkRuns lists 1,000 runs of 40 steps.
+func BenchmarkRuns(b *testing.B) {
+	s := opened(b, b.TempDir())
+	for r := range 1000 {
+		sequential(b, s, workflow.RunID(fmt.Sprint("r-", r)), 39)
 	}
 	for b.Loop() {
-		if err := s.Events(b.Context(), "r", 0, func(workflow.Event) error { return nil }); err != nil {
+		if _, err := s.Runs(b.Context(), store.Query{}); err != nil {
 			b.Fatal(err)
 		}
 	}
-	b.ReportMetric(10_000*float64(b.N)/b.Elapsed().Seconds(), "events/s")
 }
 
 // BenchmarkOpen opens and closes a store that is there.

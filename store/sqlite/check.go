@@ -57,10 +57,14 @@ func (s *Store) checkRuns(ctx context.Context, rep *store.Report) error {
 	if err != nil {
 		return err
 	}
+	found := make(map[int64]int64, len(heads)) // events by run; less than none when it is damaged
 	for _, h := range heads {
 		rep.Runs++
 		n, err := s.checkRun(ctx, h.Run)
 		rep.Events += n
+		if found[h.key] = n; err != nil {
+			found[h.key] = -1
+		}
 		var d *store.Damaged
 		switch {
 		case errors.As(err, &d):
@@ -75,7 +79,26 @@ func (s *Store) checkRuns(ctx context.Context, rep *store.Report) error {
 		rep.Problems = append(rep.Problems, store.Problem{Run: run, What: "its index row cannot be read",
 			Next: fmt.Sprintf("continue it with `tenon resume %s`, which writes a new one", run)})
 	}
-	return nil
+	return s.checkLog(ctx, rep, found, salvageNext)
+}
+
+// checkLog looks for rows of the log that no history leads to.
+func (s *Store) checkLog(ctx context.Context, rep *store.Report, found map[int64]int64, next string) error {
+	err := s.eachRow(ctx, "SELECT run, sum(n), max(first + n) - 1 FROM log WHERE run <> 0 GROUP BY run", nil, func(scan func(...any) error) error {
+		var run, n, last int64
+		if err := unread(scan(&run, &n, &last)); err != nil {
+			return err
+		}
+		if have, ok := found[run]; !ok || have >= 0 && have != n {
+			rep.Problems = append(rep.Problems, store.Problem{Seq: last,
+				What: fmt.Sprintf("%d events of the log, with run number %d, belong to no history", n-have, run), Next: next})
+		}
+		return nil
+	})
+	if damaged(err) { // the pages or the runs tell it
+		return nil
+	}
+	return err
 }
 
 // checkRun verifies the own events of a run and where they begin. The shared

@@ -102,15 +102,7 @@ func (c *conn) insert(text string, args ...any) (int64, error) {
 
 // row returns the only row of a query; nil when there is none.
 func (c *conn) row(text string, args ...any) ([]driver.Value, error) {
-	var out []driver.Value
-	err := c.each(text, args, func(row []driver.Value) error {
-		out = row
-		return errStop
-	})
-	if errors.Is(err, errStop) {
-		err = nil
-	}
-	return out, err
+	return lookup(c.each).one(text, args...)
 }
 
 var errStop = errors.New("enough")

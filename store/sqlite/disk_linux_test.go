@@ -32,9 +32,9 @@ func disk(t *testing.T, size string) string {
 // store goes on when there is room again.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
-	dir := disk(t, "12m")
-	spare := filepath.Join(dir, "spare")
-	must(t, os.WriteFile(spare, make([]byte, 3<<20), 0o600))
+	dir := disk(t, "16m")
+	spare := filepath.Join(dir, "spare") // so much that the write-ahead log finds room in the database
+	must(t, os.WriteFile(spare, make([]byte, 7<<20), 0o600))
 	s := opened(t, filepath.Join(dir, "state"))
 	must(t, s.Append(t.Context(), created("r")))
 	n, long := int64(2), strings.Repeat("long", 20_000)

@@ -11,6 +11,13 @@
 // the epoch of the hold fences the appends. Every read verifies checksums;
 // damage is confined to its run.
 //
+// The log has a row per Append, in the order of the commits, with its events in
+// one value. There is no index of it: a span says from which row on the rows of
+// a run stand together, so that a lone run writes one page per Append. An Append
+// that is one such row is a statement without a transaction around it, when the
+// turnstile tells that nobody else wrote since: whoever writes the database
+// must come through it.
+//
 // Its tests run on Linux. For macOS and Windows the code compiles, and nothing
 // more is known: fewer network file systems and full disks are recognised
 // there, and on Windows what this user may not write is found at its first use.

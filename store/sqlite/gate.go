@@ -1,16 +1,20 @@
 package sqlite
 
 import (
+	"crypto/rand"
 	"errors"
 	"os"
 	"time"
 )
 
 // gate lets one process write at a time, first come first served, so that none
-// starves behind SQLite's own waiting.
+// starves behind SQLite's own waiting. Its file says who came through it last.
 type gate struct {
 	file    *os.File
 	pending chan error // a blocking wait that outlived its batch
+	mark    [16]byte   // of this gate, and of no other
+	seen    [16]byte
+	again   bool // nobody else had the lock since this gate let it go
 }
 
 // gateWait bounds how long a batch waits for another process.
@@ -23,10 +27,28 @@ func openGate(name string) (*gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &gate{file: f}, nil
+	g := &gate{file: f}
+	_, _ = rand.Read(g.mark[:]) // it never fails
+	return g, nil
 }
 
+// lock takes the lock, and finds out whether this gate had it last.
 func (g *gate) lock() error {
+	if err := g.take(); err != nil {
+		return err
+	}
+	n, _ := g.file.ReadAt(g.seen[:], 0) // a file that cannot be read has no mark
+	if g.again = n == len(g.mark) && g.seen == g.mark; g.again {
+		return nil
+	}
+	if _, err := g.file.WriteAt(g.mark[:], 0); err != nil {
+		g.unlock()
+		return err
+	}
+	return nil
+}
+
+func (g *gate) take() error {
 	if g.pending == nil {
 		err := tryLock(g.file, exclusive)
 		if !errors.Is(err, errTaken) {

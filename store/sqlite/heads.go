@@ -13,43 +13,81 @@ import (
 // Runs lists heads, newest start first. A run whose index row cannot be read is
 // listed as invalid: its events may be good.
 func (s *Store) Runs(ctx context.Context, q store.Query) ([]store.Head, error) {
-	out, broken, err := s.heads(ctx, q)
+	all, broken, err := s.heads(ctx, q)
 	for _, run := range broken {
 		s.log.Warn("the index row of a run is damaged", "run", run)
+	}
+	var out []store.Head
+	for _, h := range all {
+		out = append(out, h.Head)
 	}
 	return out, err
 }
 
-// heads lists heads, and names those that cannot be read.
-func (s *Store) heads(ctx context.Context, q store.Query) (out []store.Head, broken []workflow.RunID, err error) {
-	text, args := listing(q)
-	rows, err := s.reads.QueryContext(ctx, text, args...)
+// indexRow is a head with the key of its run.
+type indexRow struct {
+	store.Head
+	key int64
+}
+
+// heads lists heads, and names those that cannot be read. Where the log is
+// damaged, the last events are looked for run by run.
+func (s *Store) heads(ctx context.Context, q store.Query) (out []indexRow, broken []workflow.RunID, err error) {
+	out, broken, err = s.indexRows(ctx, q, lastSeq)
+	harmed := damaged(err)
+	if harmed {
+		out, broken, err = s.indexRows(ctx, q, "0")
+	}
 	if err != nil {
 		return nil, nil, s.fault("reading", err)
 	}
-	defer func() { err = errors.Join(err, s.fault("reading", rows.Close())) }()
-	for rows.Next() {
-		var run string
-		var raw []byte
-		var last, epoch int64
-		if err := rows.Scan(&run, &raw, &epoch, &last); err != nil {
-			return nil, nil, s.fault("reading", err)
+	for i := range out {
+		h := &out[i]
+		if harmed {
+			e, err := s.lookup(ctx).end(h.key)
+			if err != nil && !damaged(err) {
+				return nil, nil, s.fault("reading", err)
+			}
+			h.Last = max(h.Last, e.last)
 		}
-		h := store.Head{}
-		if err := json.Unmarshal(raw, &h); err != nil || string(h.Run) != run {
-			broken = append(broken, workflow.RunID(run))
-			h = store.Head{Run: workflow.RunID(run), Root: workflow.RunID(run), Status: workflow.StatusInvalid}
-		}
-		h.Last, h.Epoch = last, epoch
 		if h.Owner, err = s.owner(h.Run); err != nil {
 			return nil, nil, s.fault("reading", err)
 		}
-		out = append(out, h)
 	}
-	return out, broken, s.fault("reading", rows.Err())
+	return out, broken, nil
 }
 
-func listing(q store.Query) (string, []any) {
+// lastSeq is the last own event of a run, if nothing is damaged.
+const lastSeq = `ifnull((SELECT max(first + n) - 1 FROM log WHERE run = r.key
+	AND id >= (SELECT id FROM spans WHERE run = r.key ORDER BY first DESC LIMIT 1)
+	AND id < 64 + (SELECT id FROM spans WHERE run = r.key ORDER BY first DESC LIMIT 1)), 0)`
+
+func (s *Store) indexRows(ctx context.Context, q store.Query, last string) (out []indexRow, broken []workflow.RunID, err error) {
+	text, args := listing(q, last)
+	rows, err := s.reads.QueryContext(ctx, text, args...)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var h indexRow
+		var run string
+		var raw []byte
+		var epoch, last int64
+		if err := rows.Scan(&h.key, &run, &raw, &epoch, &last); err != nil {
+			return nil, nil, err
+		}
+		if err := json.Unmarshal(raw, &h.Head); err != nil || string(h.Run) != run {
+			broken = append(broken, workflow.RunID(run))
+			h.Head = store.Head{Run: workflow.RunID(run), Root: workflow.RunID(run), Status: workflow.StatusInvalid}
+		}
+		h.Epoch, h.Last = epoch, last
+		out = append(out, h)
+	}
+	return out, broken, rows.Err()
+}
+
+func listing(q store.Query, last string) (string, []any) {
 	var where []string
 	var args []any
 	add := func(cond string, on bool, values ...any) {
@@ -64,7 +102,7 @@ func listing(q store.Query) (string, []any) {
 	add("r.child_of <> '' AND r.child_of = ?", q.ChildOf != "", string(q.ChildOf))
 	add("r.fork_of <> '' AND r.fork_of = ?", q.ForkOf != "", string(q.ForkOf))
 	add("r.child_of = ''", q.Roots)
-	text := "SELECT r.run, r.head, CAST(r.epoch AS INTEGER), CAST(max(CAST(r.cut AS INTEGER), ifnull((SELECT max(seq) FROM events WHERE run = r.key), 0)) AS INTEGER) FROM runs r"
+	text := "SELECT r.key, r.run, r.head, CAST(r.epoch AS INTEGER), max(CAST(r.cut AS INTEGER), CAST(" + last + " AS INTEGER)) FROM runs r"
 	if len(where) > 0 {
 		text += " WHERE " + strings.Join(where, " AND ")
 	}

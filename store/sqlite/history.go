@@ -30,10 +30,14 @@ func (s *Store) segments(ctx context.Context, run workflow.RunID) ([]segment, er
 	var seg segment
 	var base []byte
 	var parent sql.NullInt64
-	err := s.row(ctx, `SELECT r.key, r.cut, r.base, r.parent, max(r.cut, ifnull((SELECT max(seq) FROM events WHERE run = r.key), 0))
-		FROM runs r WHERE r.run = ?`, string(run)).Scan(&seg.key, &seg.cut, &base, &parent, &seg.upTo)
+	err := s.row(ctx, "SELECT key, cut, base, parent FROM runs WHERE run = ?", string(run)).Scan(&seg.key, &seg.cut, &base, &parent)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, store.NoRun(run)
+	}
+	if err == nil {
+		var e end
+		e, err = s.lookup(ctx).end(seg.key)
+		seg.upTo = max(seg.cut, e.last)
 	}
 	for ; err == nil; err = s.row(ctx, "SELECT key, cut, base, parent FROM runs WHERE key = ?", parent.Int64).Scan(&seg.key, &seg.cut, &base, &parent) {
 		copy(seg.base[:], base)
@@ -80,80 +84,78 @@ func (s *Store) Events(ctx context.Context, run workflow.RunID, after int64, yie
 	return nil
 }
 
+// sumAt returns the sum of an event of the segments.
 func (s *Store) sumAt(ctx context.Context, run workflow.RunID, segs []segment, seq int64) (store.Sum, error) {
 	for _, seg := range segs {
-		if seq == seg.cut {
-			return seg.base, nil
-		}
 		if seq > seg.upTo {
 			continue
 		}
-		var raw []byte
-		err := s.row(ctx, "SELECT sum FROM events WHERE run = ? AND seq = ?", seg.key, seq).Scan(&raw)
-		if errors.Is(err, sql.ErrNoRows) || damaged(err) {
-			return store.Sum{}, &store.Damaged{Run: run, Seq: seq, LastGood: seq - 1, Why: "the event is missing"}
+		sum, ok, err := s.lookup(ctx).sum(seg.key, seq)
+		if err == nil && !ok {
+			err = &store.Damaged{Run: run, Seq: seq, LastGood: seq - 1, Why: "the event is missing"}
 		}
-		return sumOf(raw), s.fault("reading", err)
+		return sum, s.fault("reading", err)
 	}
 	return store.Sum{}, nil
 }
 
-// chunk is how many events are read at once: no transaction stays open while
-// they are used.
-const chunk = 512
-
 // walk yields the rest of one segment.
 func (s *Store) walk(ctx context.Context, chain *store.Chain, seg segment, yield func(workflow.Event) error) error {
+	ask := s.lookup(ctx)
 	for chain.Seq < seg.upTo {
-		records, err := s.records(ctx, seg, chain.Seq)
-		if err != nil && !damaged(err) {
-			return s.fault("reading", err)
-		}
-		for _, r := range records {
-			if err := chain.Next(r); err != nil {
-				return err
-			}
-			e, err := r.Decode(chain.Run)
-			if err != nil {
-				return err
-			}
-			if err := yield(e); err != nil {
-				return err
-			}
-		}
+		all, err := ask.entries(seg.key, chain.Seq+1)
 		switch {
-		case err != nil:
+		case damaged(err):
 			return chain.Damaged("the database page that holds it is damaged")
-		case len(records) == 0:
+		case err != nil:
+			return s.fault("reading", err)
+		case len(all) == 0:
 			return chain.Damaged("the event is missing")
-		case ctx.Err() != nil:
+		}
+		if next := all[len(all)-1].next(); len(all) < 4 && next <= seg.upTo {
+			more, err := ask.apart(seg.key, next)
+			if err != nil {
+				return s.fault("reading", err)
+			}
+			all = append(all, more...)
+		}
+		for _, e := range all {
+			if err := e.yield(chain, seg.upTo, yield); err != nil {
+				return err
+			}
+		}
+		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}
 	return nil
 }
 
-// records returns the next records of a segment, with those that were good
-// before an error.
-func (s *Store) records(ctx context.Context, seg segment, after int64) (out []store.Record, err error) {
-	rows, err := s.query(ctx, `SELECT seq, at, epoch, type, id, node, visit, attempt, invocation, data, sum
-		FROM events WHERE run = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?`, seg.key, after, seg.upTo, chunk)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var r store.Record
-		var at int64
-		var sum []byte
-		e := &r.Event
-		if err := rows.Scan(&e.Seq, &at, &e.Epoch, &r.Type, &e.ID, &e.Node, &e.Visit, &e.Attempt, &e.Invocation, &r.Data, &sum); err != nil {
-			return out, unread(err)
+// yield yields the events of an entry that follow the chain.
+func (e entry) yield(chain *store.Chain, upTo int64, yield func(workflow.Event) error) error {
+	records, damage := e.records()
+	for _, r := range records {
+		if r.Event.Seq > upTo {
+			return nil
 		}
-		e.At, r.Sum = workflow.Time(at), sumOf(sum)
-		out = append(out, r)
+		if r.Event.Seq <= chain.Seq {
+			continue
+		}
+		if err := chain.Next(r); err != nil {
+			return err
+		}
+		out, err := r.Decode(chain.Run)
+		if err != nil {
+			return err
+		}
+		if err := yield(out); err != nil {
+			return err
+		}
 	}
-	return out, rows.Err()
+	if damage != nil && chain.Seq < upTo {
+		return chain.Damaged("its row in the log is damaged")
+	}
+	return nil
 }
 
 // Snapshot returns the newest snapshot of the run or its parents. One that is

@@ -17,7 +17,10 @@ import (
 )
 
 // marks say how far a pass over the tables has come, as rowids.
-type marks struct{ events, snapshots, blobs int64 }
+type marks struct{ log, snapshots, blobs int64 }
+
+// chunk is how many rows are looked at, at once.
+const chunk = 512
 
 // mark finds the spare blobs that runs lead to which stay: through events,
 // snapshots, heads, and through the texts of other blobs. It looks at the rows
@@ -28,7 +31,7 @@ func (c *collection) mark(conn *conn, from marks) (marks, error) {
 		text string
 		mark *int64
 	}{
-		{"SELECT rowid, run, data FROM events WHERE rowid > ? ORDER BY rowid LIMIT ?", &to.events},
+		{"SELECT id, run, data FROM log WHERE id > ? ORDER BY id LIMIT ?", &to.log},
 		{"SELECT rowid, run, state FROM snapshots WHERE rowid > ? ORDER BY rowid LIMIT ?", &to.snapshots},
 	} {
 		if err := c.markRows(conn, table.text, table.mark); err != nil {

@@ -84,6 +84,11 @@ func (s *Store) step(c *conn, want int64) error {
 		if err := c.script(string(text)); err != nil {
 			return fmt.Errorf("migration %d: %w", v, err)
 		}
+		if v == 2 {
+			if err := s.convert(c, "events"); err != nil {
+				return fmt.Errorf("migration %d: %w", v, err)
+			}
+		}
 	}
 	if err := c.script("PRAGMA application_id=" + strconv.Itoa(applicationID) + "; PRAGMA user_version=" + strconv.FormatInt(want, 10)); err != nil {
 		return err

@@ -81,7 +81,7 @@ func TestMigratedMeanwhile(t *testing.T) {
 	must(t, s.Append(t.Context(), created("a")))
 	tamper(t, dir, "PRAGMA user_version = 99")
 	fails(t, s.Append(t.Context(), created("b")), workflow.CodeStoreNewer)
-	tamper(t, dir, "PRAGMA user_version = 1")
+	tamper(t, dir, "PRAGMA user_version = 2")
 	must(t, s.Append(t.Context(), created("b")))
 }
 

@@ -3,11 +3,9 @@ package sqlite
 import (
 	"bytes"
 	"context"
-	"database/sql/driver"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"math"
@@ -58,6 +56,10 @@ type salvage struct {
 	conn *conn  // on the new database, with the old one attached
 	rep  *store.Report
 	last map[workflow.RunID]int64 // last seq by the index of the old database; -1 when that cannot be read
+
+	events bool       // the old database has version 1
+	lost   [][2]int64 // ids of the log that could not be read: first and last
+	vague  bool       // more of them than were tried
 }
 
 func (v *salvage) run() error {
@@ -154,81 +156,6 @@ func (v *salvage) firstPage() ([]byte, error) {
 	return page, errors.Join(err, f.Close())
 }
 
-// copyTables copies every row that can be read, under its old key.
-func (v *salvage) copyTables() error {
-	for _, table := range []struct{ name, columns string }{
-		{"runs", "key, run, parent, cut, base, epoch, status, started, updated, root, child_of, fork_of, head"},
-		{"events", "run, seq, at, epoch, type, id, node, visit, attempt, invocation, data, sum"},
-		{"blobs", "id, digest, size, run, data"},
-		{"snapshots", "run, seq, sum, state"},
-		{"controls", "id, run, control, kind, data, by, at, taken"},
-	} {
-		last := int64(0)
-		row, err := v.conn.row("SELECT max(rowid) FROM old." + table.name)
-		if err == nil {
-			err = scan(row, &last)
-		} else if info, err := os.Stat(v.old); err == nil {
-			last = info.Size() / 32 // no row is smaller
-		}
-		if err != nil && !damaged(err) {
-			return err
-		}
-		insert := fmt.Sprintf("INSERT OR IGNORE INTO main.%s (%s) SELECT %s FROM old.%s NOT INDEXED WHERE rowid BETWEEN ? AND ?",
-			table.name, table.columns, table.columns, table.name)
-		tries := 200_000
-		err = v.copyRange(insert, 1, last, &tries)
-		if damaged(err) {
-			v.rep.Problems = append(v.rep.Problems, store.Problem{What: fmt.Sprintf("too much of the table %s is damaged: a part was not tried", table.name), Next: "compare with a backup"})
-		} else if err != nil {
-			return fmt.Errorf("table %s: %w", table.name, err)
-		}
-	}
-	if err := v.lasts(); err != nil {
-		return err
-	}
-	return v.conn.exec(`INSERT OR IGNORE INTO main.questions (question, run)
-		SELECT q.value, r.key FROM main.runs r, json_each(r.head, '$.questions') q WHERE json_valid(r.head)`)
-}
-
-// lasts asks the index of the old database how far each run went: rows that
-// could not be copied must not pass as never written.
-func (v *salvage) lasts() error {
-	return v.conn.each("SELECT key, run, cut FROM main.runs", nil, func(run []driver.Value) error {
-		var key, cut, seq int64
-		var name string
-		if err := scan(run, &key, &name, &cut); err != nil {
-			return err
-		}
-		row, err := v.conn.row("SELECT max(seq) FROM old.events INDEXED BY events_run_seq WHERE run = ?", key)
-		if err == nil {
-			err = scan(row, &seq)
-		}
-		if v.last[workflow.RunID(name)] = max(cut, seq); err != nil {
-			v.last[workflow.RunID(name)] = -1
-		}
-		return nil
-	})
-}
-
-// copyRange copies rows, and halves the range where one cannot be read.
-func (v *salvage) copyRange(insert string, first, last int64, tries *int) error {
-	if first > last {
-		return nil
-	}
-	err := v.conn.exec(insert, first, last)
-	if *tries--; !damaged(err) || *tries <= 0 {
-		return err
-	}
-	if first == last {
-		return nil
-	}
-	half := first + (last-first)/2
-	if err := v.copyRange(insert, first, half, tries); err != nil {
-		return err
-	}
-	return v.copyRange(insert, half+1, last, tries)
-}
-
 // copyFiles copies the files of big blobs.
 func (v *salvage) copyFiles() error {
 	names, err := filepath.Glob(filepath.Join(v.from, "blobs", "??", "*"))
@@ -253,21 +180,20 @@ func (v *salvage) copyFiles() error {
 
 // judge cuts the runs that do not verify, and reports.
 func (v *salvage) judge() error {
-	if err := v.nameless(); err != nil {
-		return err
-	}
-	heads, err := v.Runs(v.ctx, store.Query{})
+	heads, _, err := v.heads(v.ctx, store.Query{})
 	if err != nil {
 		return err
 	}
 	lost := make(map[workflow.RunID]int64) // with the last good seq
+	found := make(map[int64]int64)         // as checkLog wants it
 	for _, h := range heads {
-		err := v.verify(h)
+		err := v.verify(h.Head)
+		found[h.key] = h.Last - h.Cut
 		var d *store.Damaged
 		switch {
 		case errors.As(err, &d):
 			v.rep.Problems = append(v.rep.Problems, d.Problem())
-			lost[h.Run] = d.LastGood
+			lost[h.Run], found[h.key] = d.LastGood, -1
 			continue
 		case err != nil:
 			return err
@@ -277,6 +203,9 @@ func (v *salvage) judge() error {
 		}
 		v.rep.Runs++
 		v.rep.Events += h.Last - h.Cut
+	}
+	if err := v.checkLog(v.ctx, v.rep, found, "they stay in "+v.from); err != nil {
+		return err
 	}
 	err = v.do(v.ctx, func(*writer) error { return nil }, func(w *writer) error {
 		for run, good := range lost {
@@ -295,18 +224,35 @@ func (v *salvage) judge() error {
 // cut keeps the good part of a damaged run, for forks of it, and ends it with an
 // event that nobody can read: a history that lost its end must not pass as whole.
 func (w *writer) cut(run workflow.RunID, good int64) error {
-	t, err := w.tail(run)
-	if err != nil || t == nil {
+	row, err := w.conn.row("SELECT key, cut FROM runs WHERE run = ?", string(run))
+	if err != nil || row == nil {
+		return err
+	}
+	t := &tail{last: good}
+	if err := scan(row, &t.key, &t.cut); err != nil {
 		return err
 	}
 	if good <= t.cut {
 		return w.remove(run)
 	}
-	if err := w.conn.exec("DELETE FROM events WHERE run = ? AND seq > ?", t.key, good); err != nil {
+	all, err := lookup(w.conn.each).entries(t.key, good)
+	if err != nil || len(all) == 0 {
 		return err
 	}
+	for _, table := range []string{"log", "spans"} {
+		if err := w.conn.exec("DELETE FROM "+table+" WHERE run = ? AND first > ?", t.key, good); err != nil {
+			return err
+		}
+	}
+	e := all[0]
+	if keep := good + 1 - e.first; keep < e.n {
+		records, _ := e.records() // it was read to good
+		if err := w.conn.exec("UPDATE log SET n = ?, data = ? WHERE id = ?", keep, pack(nil, t.key, records[:keep]), e.id); err != nil {
+			return err
+		}
+	}
 	delete(w.tails, string(run))
-	return w.event(t.key, store.Record{Event: workflow.Event{Seq: good + 1}, Type: "damaged", Data: []byte{}})
+	return w.log.append(w.conn, t, []store.Record{{Event: workflow.Event{Seq: good + 1}, Type: "damaged"}})
 }
 
 // verify checks the whole history of a run, and that it is whole.
@@ -322,17 +268,6 @@ func (v *salvage) verify(h store.Head) error {
 		return nil // another tenon understands it
 	}
 	return err
-}
-
-// nameless reports events whose run is not there.
-func (v *salvage) nameless() error {
-	return v.eachRow(v.ctx, "SELECT run, count(*), max(seq) FROM events WHERE run NOT IN (SELECT key FROM runs) GROUP BY run", nil, func(scan func(...any) error) error {
-		var key, n, last int64
-		err := scan(&key, &n, &last)
-		v.rep.Problems = append(v.rep.Problems, store.Problem{Seq: last,
-			What: fmt.Sprintf("%d events belong to a run whose name cannot be read (number %d)", n, key), Next: "they stay in " + v.from})
-		return err
-	})
 }
 
 func copyFile(from, to string) error {

@@ -25,6 +25,7 @@ const (
 type job struct {
 	check func(*writer) error
 	apply func(*writer) error
+	quick func(*writer) bool // nil, or: apply is one statement, and needs no check
 	err   error
 	done  chan error
 }
@@ -44,7 +45,8 @@ type writer struct {
 	mu      sync.Mutex // held by whoever writes; guards what follows
 	conn    *conn      // nil after a failure, until the next batch
 	tails   map[string]*tail
-	version int64 // data_version for which tails hold
+	log     logEnd
+	version int64 // data_version for which tails and log hold
 	pages   int   // pages written to the WAL since the last checkpoint
 	sized   bool  // the WAL has its full size
 	total   int   // pages written by this process
@@ -67,7 +69,11 @@ func newWriter(s *Store, g *gate, c *conn) *writer {
 // do hands a job over and waits for its end. Once it is handed over, the end of
 // ctx does not matter any more: the answer is definite.
 func (s *Store) do(ctx context.Context, check, apply func(*writer) error) error {
-	j := &job{check: check, apply: apply, done: make(chan error, 1)}
+	return s.await(ctx, &job{check: check, apply: apply})
+}
+
+func (s *Store) await(ctx context.Context, j *job) error {
+	j.done = make(chan error, 1)
 	if err := s.enqueue(ctx, j); err != nil {
 		return err
 	}
@@ -192,6 +198,13 @@ func (w *writer) transact(batch []*job) error {
 		return err
 	}
 	defer w.gate.unlock()
+	if j := batch[0]; len(batch) == 1 && j.quick != nil && w.fresh() && j.quick(w) {
+		if err := j.apply(w); err != nil {
+			return w.undo(err)
+		}
+		w.count()
+		return nil
+	}
 	if err := w.begin(); err != nil {
 		return w.undo(err)
 	}
@@ -208,6 +221,12 @@ func (w *writer) transact(batch []*job) error {
 	}
 	w.count()
 	return nil
+}
+
+// fresh reports whether what is remembered of the database holds without a look
+// into it: this writer wrote last.
+func (w *writer) fresh() bool {
+	return w.gate.again && w.conn != nil && w.sized && w.version >= 0
 }
 
 // begin opens the transaction. When another process has written since the last
@@ -242,9 +261,15 @@ func (w *writer) begin() error {
 	if version == w.version {
 		return nil
 	}
-	clear(w.tails)
+	w.forget()
 	w.version = version
 	return w.migrated()
+}
+
+// forget drops what is remembered of the database.
+func (w *writer) forget() {
+	clear(w.tails)
+	w.log.next = 0
 }
 
 // migrated refuses to write a database that a newer binary has migrated since it
@@ -261,7 +286,7 @@ func (w *writer) migrated() error {
 // undo ends a failed transaction. After an error of the disk the connection is
 // opened afresh.
 func (w *writer) undo(err error) error {
-	clear(w.tails)
+	w.forget()
 	if w.conn == nil {
 		return err
 	}

@@ -1,4 +1,4 @@
--- version 1
+-- version 2
 CREATE TABLE blobs (
   id     INTEGER PRIMARY KEY,
   digest BLOB    NOT NULL UNIQUE,
@@ -19,21 +19,13 @@ CREATE TABLE controls (
   UNIQUE (run, control)
 );
 CREATE INDEX controls_waiting ON controls (run, id) WHERE taken IS NULL;
-CREATE TABLE events (
-  run        INTEGER NOT NULL,
-  seq        INTEGER NOT NULL,
-  at         INTEGER NOT NULL,
-  epoch      INTEGER NOT NULL,
-  type       TEXT    NOT NULL,
-  id         TEXT    NOT NULL,
-  node       TEXT    NOT NULL,
-  visit      INTEGER NOT NULL,
-  attempt    INTEGER NOT NULL,
-  invocation INTEGER NOT NULL,
-  data       BLOB    NOT NULL,
-  sum        BLOB    NOT NULL
+CREATE TABLE log (
+  id    INTEGER PRIMARY KEY,
+  run   INTEGER NOT NULL, -- 0: the newest row, of a run that was removed
+  first INTEGER NOT NULL, -- seq of the first event
+  n     INTEGER NOT NULL, -- how many events
+  data  BLOB    NOT NULL  -- the events, as entry.go packs them
 );
-CREATE UNIQUE INDEX events_run_seq ON events (run, seq);
 CREATE TABLE questions (
   question TEXT    NOT NULL,
   run      INTEGER NOT NULL,
@@ -65,3 +57,9 @@ CREATE TABLE snapshots (
   state BLOB    NOT NULL,
   UNIQUE (run, seq)
 );
+CREATE TABLE spans (
+  run   INTEGER NOT NULL,
+  first INTEGER NOT NULL,
+  id    INTEGER NOT NULL,
+  PRIMARY KEY (run, first)
+) WITHOUT ROWID;
