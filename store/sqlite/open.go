@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/tenonrun/tenon/store"
 	"github.com/tenonrun/tenon/workflow"
@@ -130,11 +131,16 @@ func (s *Store) ready(ctx context.Context, g *gate) (*conn, error) {
 		return nil, err
 	}
 	var version, app, objects int64
-	if err := s.reads.QueryRowContext(ctx, versionQuery).Scan(&version, &app, &objects); err != nil {
+	err = s.reads.QueryRowContext(ctx, versionQuery).Scan(&version, &app, &objects)
+	switch {
+	case primary(err) == sqlite3.SQLITE_READONLY:
+		// A process died while it made the database; who may write undoes that.
+	case err != nil:
 		return nil, s.fault("opening", err)
-	}
-	if err := s.known(version, app, objects, want); err != nil || version == want {
-		return nil, err
+	default:
+		if err := s.known(version, app, objects, want); err != nil || version == want {
+			return nil, err
+		}
 	}
 	c, err := s.connect(ctx)
 	if err != nil {

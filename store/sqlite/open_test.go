@@ -121,6 +121,29 @@ func TestQuietOpen(t *testing.T) {
 	}
 }
 
+// TestHalfMade opens what a process left that died while it made the database.
+func TestHalfMade(t *testing.T) {
+	t.Parallel()
+	from, dir := t.TempDir(), t.TempDir()
+	db, err := sql.Open("sqlite", filepath.Join(from, "tenon.db")+"?_pragma=cache_size(1)")
+	must(t, err)
+	defer db.Close()
+	tx, err := db.Begin()
+	must(t, err)
+	_, err = tx.Exec("CREATE TABLE a (b); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500) INSERT INTO a SELECT zeroblob(5000) FROM n")
+	must(t, err)
+	must(t, os.CopyFS(dir, os.DirFS(from)))
+	must(t, tx.Rollback())
+	if info, err := os.Stat(filepath.Join(dir, "tenon.db-journal")); err != nil || info.Size() == 0 {
+		t.Fatalf("nothing is to be undone: %v", err)
+	}
+	s := opened(t, dir)
+	must(t, s.Append(t.Context(), created("a")))
+	if n := ask(t, dir, "SELECT count(*) FROM sqlite_schema WHERE name = 'a'"); n != 0 {
+		t.Error("what was begun is there")
+	}
+}
+
 func TestUnreadableDirectory(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() == 0 {
