@@ -18,10 +18,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tenonrun/tenon/executor"
+	"github.com/tenonrun/tenon/executor/talk"
 	"github.com/tenonrun/tenon/internal/schema"
 	"github.com/tenonrun/tenon/provider"
 	"github.com/tenonrun/tenon/workflow"
@@ -79,49 +80,46 @@ func (e *Executor) Capabilities(model string) executor.Capabilities {
 
 // Execute runs one turn.
 func (e *Executor) Execute(ctx context.Context, t executor.Turn, h executor.Host) (executor.Reply, error) {
-	talk, err := e.begin(t, h)
+	k, err := e.begin(t, h)
 	if err != nil {
 		return executor.Reply{}, err
 	}
 	reply := executor.Reply{}
 	for round := 1; ; round++ {
-		memo, err := talk.call(ctx, round)
+		memo, err := k.call(ctx, round)
 		if err != nil {
 			return executor.Reply{}, err
 		}
 		response := memo.Response
-		files, err := apply(t, memo, talk.fresh == round)
+		files, err := talk.Apply(t, memo.Files, memo.Before, k.fresh == round)
 		if err != nil {
 			return executor.Reply{}, err
 		}
 		reply.Files = append(reply.Files, files...)
-		reply.Usage = sum(reply.Usage, usageOf(response.Usage), round)
+		reply.Usage = talk.Sum(reply.Usage, talk.UsageOf(response.Usage), round == 1)
 		reply.Text, reply.Model, reply.Rounds = response.Text(), response.Model, round
-		if talk.schema == nil {
+		if k.schema == nil {
 			return reply, nil
 		}
-		value, problems := fit(talk.schema, response)
+		value, problems := talk.Fit(k.schema, response)
 		if problems == nil {
 			reply.Structured = value
 			return reply, nil
 		}
-		if round > talk.repairs() {
-			return executor.Reply{}, talk.misfit(response, problems)
+		if round > k.repairs() {
+			return executor.Reply{}, k.Misfit(response.Text(), problems)
 		}
-		talk.repair(response, problems)
+		k.repair(response, problems)
 	}
 }
 
-// talk is the conversation of one turn.
-type talk struct {
-	cfg      Config
-	turn     executor.Turn
-	host     executor.Host
-	schema   *schema.Schema
-	model    string
-	messages []provider.Message
-	left     time.Duration // of Turn.Timeout
-	fresh    int           // the last round that was really sent
+// conversation is that of one turn.
+type conversation struct {
+	*talk.Talk
+	maxOutput int
+	schema    *schema.Schema
+	messages  []provider.Message
+	fresh     int // the last round that was really sent
 }
 
 // kept is the memo of a call: the answer, and what tells after a crash whether
@@ -131,102 +129,103 @@ type kept struct {
 	Before []string `json:"before,omitempty"` // digest of each file before it was written, "" for none
 }
 
-func (e *Executor) begin(t executor.Turn, h executor.Host) (*talk, error) {
-	k := &talk{cfg: e.cfg, turn: t, host: h, model: t.Model, left: t.Timeout}
-	if k.model == "" {
-		k.model = e.cfg.Model
+func (e *Executor) begin(t executor.Turn, h executor.Host) (*conversation, error) {
+	base, err := talk.Begin(t, h, e.cfg.Provider, e.cfg.Model, e.cfg.Clock)
+	if err != nil {
+		return nil, err
 	}
-	if t.Session != "" {
-		return nil, workflow.Errorf(workflow.CodeSessionNotFound, "%s: provider %s keeps no sessions", k.where(), e.cfg.Provider.Name())
+	k := &conversation{Talk: base, maxOutput: t.MaxOutput}
+	if k.maxOutput <= 0 {
+		k.maxOutput = e.cfg.MaxOutput
 	}
-	prompt, err := e.prompt(t)
+	prompt, err := k.Prompt(e.cfg.Command, e.cfg.Native)
 	if err != nil {
 		return nil, err
 	}
 	if len(t.Schema) > 0 {
 		if k.schema, err = schema.Compile(t.Schema); err != nil {
-			return nil, workflow.Errorf(workflow.CodeInvalidPieceParams, "%s: the schema of the answer is not usable: %w", k.where(), err)
+			return nil, workflow.Errorf(workflow.CodeInvalidPieceParams, "%s: the schema of the answer is not usable: %w", k.Where(), err)
 		}
-		prompt += "\n\n" + wish(t.Schema)
+		prompt += "\n\n" + talk.Wish(t.Schema)
 	}
 	k.messages = []provider.Message{provider.UserText(prompt)}
 	return k, nil
 }
 
-// prompt returns the text of the turn, or of the native command it names.
-func (e *Executor) prompt(t executor.Turn) (string, error) {
-	if t.Native == nil {
-		return t.Prompt, nil
-	}
-	if text, ok := e.cfg.Command(t.Native.ID, t.Native.Args); ok {
-		return text, nil
-	}
-	if !e.cfg.Native {
-		return "", workflow.Errorf(workflow.CodeNativeCommand, "%s: provider %s knows no native command %q, and no file renders it",
-			where(t), e.cfg.Provider.Name(), t.Native.ID).
-			WithHint("add .claude/commands/%s.md, or a skill of that name", t.Native.ID)
-	}
-	if t.Native.Args == "" {
-		return "/" + t.Native.ID, nil
-	}
-	return "/" + t.Native.ID + " " + t.Native.Args, nil
-}
-
 // repairs is how often an answer may be asked for again.
-func (k *talk) repairs() int {
-	if k.turn.MaxTurns > 0 {
-		return min(k.turn.Repairs, k.turn.MaxTurns-1)
+func (k *conversation) repairs() int {
+	if k.Turn.MaxTurns > 0 {
+		return min(k.Turn.Repairs, k.Turn.MaxTurns-1)
 	}
-	return k.turn.Repairs
+	return k.Turn.Repairs
 }
 
-func (k *talk) where() string { return where(k.turn) }
-
-func where(t executor.Turn) string {
-	if t.Node != "" {
-		return t.Node
+func (k *conversation) request(g executor.Grant) provider.Request {
+	return provider.Request{
+		Model: k.Model, System: k.Turn.Instructions, Messages: k.messages, Schema: k.Turn.Schema,
+		MaxOutputTokens: g.MaxOutput, Effort: k.Turn.Effort, Metadata: k.Labels(g),
 	}
-	return t.Key
-}
-
-func (k *talk) request(g executor.Grant) provider.Request {
-	r := provider.Request{
-		Model: k.model, System: k.turn.Instructions, Messages: k.messages, Schema: k.turn.Schema,
-		MaxOutputTokens: g.MaxOutput, Effort: k.turn.Effort,
-		Metadata: map[string]string{provider.MetaNode: k.turn.Node, provider.MetaAttempt: strconv.Itoa(max(1, g.Ordinal))},
-	}
-	if k.turn.Native != nil {
-		r.Metadata[provider.MetaCommand] = k.turn.Native.ID
-	}
-	return r
 }
 
 // call makes the round's model call, or takes its memo.
-func (k *talk) call(ctx context.Context, round int) (kept, error) {
-	kind := k.turn.Kind
+func (k *conversation) call(ctx context.Context, round int) (kept, error) {
+	kind := k.Turn.Kind
 	if round > 1 {
 		kind = "repair"
 	}
-	wanted := k.turn.MaxOutput
-	if wanted <= 0 {
-		wanted = k.cfg.MaxOutput
-	}
-	digest, size, err := measure(k.request(executor.Grant{}))
+	c, err := k.Call(fmt.Sprintf("%s/%d", k.Turn.Key, round), kind, k.request(executor.Grant{}), k.maxOutput)
 	if err != nil {
-		return kept{}, fmt.Errorf("%s: %w", k.where(), err)
+		return kept{}, err
 	}
-	memo, err := k.host.Call(ctx, executor.Call{
-		Key: fmt.Sprintf("%s/%d", k.turn.Key, round), Kind: kind,
-		Provider: k.cfg.Provider.Name(), Model: k.model, Effort: k.turn.Effort,
-		ContextMode: "full", PromptBytes: size, MaxOutput: wanted, Request: digest,
-		Do: func(ctx context.Context, g executor.Grant) (executor.Done, error) { return k.do(ctx, g, round) },
-	})
+	c.Do = func(ctx context.Context, g executor.Grant) (executor.Done, error) { return k.do(ctx, g, round) }
+	memo, err := k.Host.Call(ctx, c)
 	if err != nil {
 		return kept{}, err
 	}
 	var r kept
 	if err := json.Unmarshal(memo, &r); err != nil {
-		return kept{}, workflow.Errorf(workflow.CodeStoreDamaged, "%s: reading the memo of call %d: %w", k.where(), round, err)
+		return kept{}, workflow.Errorf(workflow.CodeStoreDamaged, "%s: reading the memo of call %d: %w", k.Where(), round, err)
 	}
 	return r, nil
+}
+
+// do makes one physical call.
+func (k *conversation) do(ctx context.Context, g executor.Grant, round int) (executor.Done, error) {
+	response, done, err := k.Send(ctx, k.request(g))
+	if err == nil {
+		err = k.reject(response, round)
+	}
+	if err != nil {
+		return done, err
+	}
+	k.fresh = round
+	if done.Memo, err = json.Marshal(kept{Response: response, Before: talk.Digests(k.Turn, response.Files)}); err != nil {
+		return done, fmt.Errorf("%s: keeping the answer: %w", k.Where(), err)
+	}
+	return done, nil
+}
+
+// reject returns why an answer does not count. Such a call fails and leaves no
+// memo, so that a retry asks again.
+func (k *conversation) reject(r provider.Response, round int) error {
+	if err := k.Refused(r); err != nil {
+		return err
+	}
+	if err := k.Empty(r); err != nil {
+		return err
+	}
+	if k.schema == nil {
+		return k.CutOff(r)
+	}
+	if _, problems := talk.Fit(k.schema, r); problems != nil && round > k.repairs() {
+		return k.Misfit(r.Text(), problems)
+	}
+	return nil
+}
+
+// repair asks for the answer again.
+func (k *conversation) repair(r provider.Response, problems []string) {
+	k.messages = append(k.messages, r.Message(), provider.UserText(
+		"This answer does not fit the schema:\n- "+strings.Join(problems, "\n- ")+
+			"\nSend the whole answer again, mended, as one JSON value and nothing else."))
 }

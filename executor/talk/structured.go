@@ -1,10 +1,9 @@
-package turn
+package talk
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/tenonrun/tenon/executor"
 	"github.com/tenonrun/tenon/internal/answer"
@@ -20,14 +19,14 @@ const (
 	maxProblemChars = 500
 )
 
-// wish is the part of the prompt that asks for JSON.
-func wish(raw json.RawMessage) string {
+// Wish is the part of the prompt that asks for JSON.
+func Wish(raw json.RawMessage) string {
 	return "Answer with one JSON value that fits the JSON Schema below, and with nothing else: no words around it, no code fence.\n" + string(raw)
 }
 
-// fit finds the value of an answer that fits. Without one it returns the
-// problems of the value that was most likely meant.
-func fit(s *schema.Schema, r provider.Response) (json.RawMessage, []string) {
+// Fit finds the value in the text of an answer that fits. Without one it returns
+// the problems of the value that was most likely meant.
+func Fit(s *schema.Schema, r provider.Response) (json.RawMessage, []string) {
 	values := answer.Values(r.Text())
 	var problems []string
 	if r.Stop == provider.StopMaxTokens {
@@ -39,16 +38,17 @@ func fit(s *schema.Schema, r provider.Response) (json.RawMessage, []string) {
 	for i, v := range values {
 		found := s.Validate(v)
 		if len(found) == 0 {
-			return compact(v), nil
+			return Compact(v), nil
 		}
 		if i == 0 {
-			problems = append(problems, told(found)...)
+			problems = append(problems, Told(found)...)
 		}
 	}
 	return nil, problems
 }
 
-func told(found schema.Problems) []string {
+// Told gives the problems of a value for the model, bounded.
+func Told(found schema.Problems) []string {
 	var out []string
 	for i, p := range found {
 		if i == maxProblems {
@@ -63,7 +63,8 @@ func told(found schema.Problems) []string {
 	return out
 }
 
-func compact(raw json.RawMessage) json.RawMessage {
+// Compact takes the blanks out of JSON.
+func Compact(raw json.RawMessage) json.RawMessage {
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {
 		return raw // not reached: the text is valid JSON
@@ -71,16 +72,9 @@ func compact(raw json.RawMessage) json.RawMessage {
 	return b.Bytes()
 }
 
-// repair asks for the answer again.
-func (k *talk) repair(r provider.Response, problems []string) {
-	k.messages = append(k.messages, r.Message(), provider.UserText(
-		"This answer does not fit the schema:\n- "+strings.Join(problems, "\n- ")+
-			"\nSend the whole answer again, mended, as one JSON value and nothing else."))
-}
-
-// misfit is the error of a turn whose answers never fitted.
-func (k *talk) misfit(r provider.Response, problems []string) error {
-	cause := &executor.Misfit{Text: r.Text(), Problems: problems}
-	e := workflow.Errorf(workflow.CodeStructuredOutput, "%s: the answer of %s does not fit its schema: %w", k.where(), k.named(), cause)
+// Misfit is the error of a turn whose answers never fitted.
+func (k *Talk) Misfit(text string, problems []string) error {
+	cause := &executor.Misfit{Text: text, Problems: problems}
+	e := workflow.Errorf(workflow.CodeStructuredOutput, "%s: the answer of %s does not fit its schema: %w", k.Where(), k.Named(), cause)
 	return e.WithHint("simplify the schema, allow more repairs, or choose another model")
 }

@@ -1,4 +1,4 @@
-package turn
+package talk
 
 import (
 	"bytes"
@@ -15,20 +15,21 @@ import (
 	"github.com/tenonrun/tenon/workflow"
 )
 
-// apply makes the file changes of an answer and returns the paths that it is
-// about. An answer that is not fresh may have been applied before: a file that is
-// neither as it was before nor as it should be was changed by somebody else, and
-// is left alone.
-func apply(t executor.Turn, m kept, fresh bool) ([]string, error) {
-	if len(m.Files) == 0 {
+// Apply makes the file changes that came with a scripted answer, below the roots
+// of a turn with write access, and returns the paths that it is about. before is
+// what Digests gave when the answer came. An answer that is not fresh may have
+// been applied before: a file that is neither as it was before nor as it should be
+// was changed by somebody else, and is left alone.
+func Apply(t executor.Turn, files []provider.File, before []string, fresh bool) ([]string, error) {
+	if len(files) == 0 {
 		return nil, nil
 	}
 	if t.Access != workflow.EffectWrite {
-		return nil, workflow.Errorf(workflow.CodeInvalidRoleAccess, "%s: the answer carries files, but the turn may only read", where(t)).
+		return nil, workflow.Errorf(workflow.CodeInvalidRoleAccess, "%s: the answer carries files, but the turn may only read", Where(t)).
 			WithHint("give the node or role write access, or take the files out of the script")
 	}
 	var places []place
-	for _, f := range m.Files {
+	for _, f := range files {
 		p, err := locate(t, f.Path)
 		if err != nil {
 			return nil, err
@@ -36,20 +37,20 @@ func apply(t executor.Turn, m kept, fresh bool) ([]string, error) {
 		places = append(places, p)
 	}
 	var names []string
-	for i, f := range m.Files {
+	for i, f := range files {
 		names = append(names, path.Clean(f.Path))
-		if !fresh && i < len(m.Before) && digest(places[i]) != m.Before[i] {
+		if !fresh && i < len(before) && digest(places[i]) != before[i] {
 			continue // it was written, and perhaps changed since
 		}
 		if err := write(places[i], f); err != nil {
-			return names, workflow.Errorf(workflow.CodeInvalidOutput, "%s: writing %s: %w", where(t), f.Path, err)
+			return names, workflow.Errorf(workflow.CodeInvalidOutput, "%s: writing %s: %w", Where(t), f.Path, err)
 		}
 	}
 	return names, nil
 }
 
-// digests returns the digest of each file as it is now, "" where there is none.
-func digests(t executor.Turn, files []provider.File) []string {
+// Digests returns the digest of each file as it is now, "" where there is none.
+func Digests(t executor.Turn, files []provider.File) []string {
 	var out []string
 	for _, f := range files {
 		d := ""
@@ -82,7 +83,7 @@ type place struct{ root, rel string }
 func locate(t executor.Turn, name string) (place, error) {
 	dir, err := filepath.Abs(t.Dir)
 	if name == "" || path.IsAbs(name) || filepath.IsAbs(name) || strings.ContainsRune(name, 0) || t.Dir == "" || err != nil {
-		return place{}, workflow.Errorf(workflow.CodeInvalidOutput, "%s: the answer wants to write %q, which is no path in a working directory", where(t), name)
+		return place{}, workflow.Errorf(workflow.CodeInvalidOutput, "%s: the answer wants to write %q, which is no path in a working directory", Where(t), name)
 	}
 	roots := t.Roots
 	if len(roots) == 0 {
@@ -99,7 +100,7 @@ func locate(t executor.Turn, name string) (place, error) {
 			return place{root: root, rel: rel}, nil
 		}
 	}
-	return place{}, workflow.Errorf(workflow.CodeInvalidOutput, "%s: the answer wants to write %q, which is outside of what the turn may touch", where(t), name)
+	return place{}, workflow.Errorf(workflow.CodeInvalidOutput, "%s: the answer wants to write %q, which is outside of what the turn may touch", Where(t), name)
 }
 
 func write(p place, f provider.File) error {

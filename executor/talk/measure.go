@@ -1,4 +1,4 @@
-package turn
+package talk
 
 import (
 	"encoding/json"
@@ -9,9 +9,9 @@ import (
 	"github.com/tenonrun/tenon/workflow"
 )
 
-// measure returns the digest of what a request asks, without labels and limits,
+// Measure returns the digest of what a request asks, without labels and limits,
 // and the bytes that are sent.
-func measure(r provider.Request) (workflow.Digest, int, error) {
+func Measure(r provider.Request) (workflow.Digest, int, error) {
 	r.Metadata, r.MaxOutputTokens = nil, 0
 	raw, err := json.Marshal(r)
 	if err != nil {
@@ -20,23 +20,27 @@ func measure(r provider.Request) (workflow.Digest, int, error) {
 	size := len(r.System) + len(r.Schema)
 	for _, m := range r.Messages {
 		for _, p := range m.Parts {
-			size += len(p.Text) + len(p.State)
+			size += len(p.Text) + len(p.State) + len(p.Input) + len(p.RawInput)
 		}
+	}
+	for _, t := range r.Tools {
+		size += len(t.Name) + len(t.Description) + len(t.Schema)
 	}
 	return workflow.Digest(canon.Sum(raw)), size, nil
 }
 
-func usageOf(u provider.Usage) workflow.Usage {
+// UsageOf gives what a provider told of a call.
+func UsageOf(u provider.Usage) workflow.Usage {
 	return workflow.Usage{
 		Input: u.Input, Cached: u.Cached, CacheWrite: u.CacheWrite,
 		Output: u.Output, Reasoning: u.Reasoning, CostUSD: u.CostUSD,
 	}
 }
 
-// sum adds the usage of a round to that of the rounds before it. A number that
-// is unknown in one round is unknown in the sum.
-func sum(total, next workflow.Usage, round int) workflow.Usage {
-	if round == 1 {
+// Sum adds the usage of a call to that of the calls before it. A number that is
+// unknown for one call is unknown in the sum.
+func Sum(total, next workflow.Usage, first bool) workflow.Usage {
+	if first {
 		return next
 	}
 	return workflow.Usage{
