@@ -94,7 +94,6 @@ func isUNC(s string) bool {
 	return len(s) >= 2 && isSep(s[0]) && isSep(s[1]) && (len(s) == 2 || !isSep(s[2]))
 }
 
-
 func isDots(name string) bool { return name == "." || name == ".." }
 
 // segment returns the length of s up to its first separator.
