@@ -149,6 +149,8 @@ func (p *page) result(args readArgs) tool.Result {
 	switch {
 	case p.Bytes == 0 && p.Lines == 0 && p.First == 0:
 		p.note("the file is empty")
+	case p.First == 0 && p.Lines == 0:
+		p.note("line %d was not reached", args.Offset)
 	case p.First == 0:
 		p.note("there is no line %d: the file has %s", args.Offset, plural(p.Lines, "line"))
 	case p.more && p.Lines > 0:
@@ -178,41 +180,46 @@ func readStream(ctx context.Context, p *page, from io.Reader, e encoding, args r
 			Next: "convert a part of it with a command"}
 	}
 	p.Encoding = e
-	in := bufio.NewReaderSize(io.LimitReader(from, maxScan), 64<<10)
+	reach := &io.LimitedReader{R: from, N: maxScan}
+	in := bufio.NewReaderSize(reach, 64<<10)
 	if e == asUTF8BOM {
 		in.Discard(len(bomUTF8)) //nolint:errcheck // it was seen
 	}
 	for number := 1; ; number++ {
-		if ctx.Err() != nil {
-			return tool.Result{}, ctx.Err()
-		}
 		head, length, err := streamLine(in)
-		if err != nil && !errors.Is(err, io.EOF) {
+		switch {
+		case ctx.Err() != nil:
+			return tool.Result{}, ctx.Err()
+		case err != nil && !errors.Is(err, io.EOF):
 			return tool.Result{}, &tool.Failed{What: "reading " + p.Path, Err: err}
-		}
-		if length > 0 && bytes.IndexByte(head, 0) >= 0 {
+		case bytes.IndexByte(head, 0) >= 0:
 			p.note("binary content begins at line %d: nothing of it is shown", number)
-			break
+			return p.result(args), nil
 		}
-		line := strings.TrimSuffix(string(head), "\r")
-		if e == asLatin1 {
-			line = e.decode([]byte(line))
+		if number >= args.Offset && (length > 0 || err == nil) && !p.add(number, e.line(head), length, args.Limit) {
+			return p.result(args), nil
 		}
-		if length > 0 || err == nil {
-			if number >= args.Offset && !p.add(number, line, length, args.Limit) {
-				break
-			}
+		if err == nil {
+			continue
 		}
-		if err != nil {
+		if p.Lines = number; length == 0 {
+			p.Lines--
+		}
+		if reach.N == 0 {
+			p.Lines = 0
 			p.note("only the first %s of %s can be reached: use a command for the rest", size(maxScan), size(p.Bytes))
-			break
 		}
+		return p.result(args), nil
 	}
-	if p.First == 0 {
-		p.note("line %d is not within the first %s", args.Offset, size(maxScan))
-		return tool.Result{Text: strings.Join(p.notes, "\n"), Data: data(p)}, nil
+}
+
+// line decodes the bytes of one line.
+func (e encoding) line(raw []byte) string {
+	s := strings.TrimSuffix(string(raw), "\r")
+	if e == asLatin1 {
+		s = e.decode([]byte(s))
 	}
-	return p.result(args), nil
+	return s
 }
 
 // streamLine reads one line and keeps its first bytes. length is without the
