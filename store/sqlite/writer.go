@@ -199,6 +199,7 @@ func (w *writer) transact(batch []*job) error {
 	}
 	defer w.gate.unlock()
 	if j := batch[0]; len(batch) == 1 && j.quick != nil && w.fresh() && j.quick(w) {
+		j.err = nil // of a transaction that was undone
 		if err := j.apply(w); err != nil {
 			return w.undo(err)
 		}
