@@ -54,6 +54,7 @@ type order struct {
 	Dir, State, Server string
 	Run                workflow.RunID
 	Workflow           string            // start it; "" resumes
+	Change, Verify     string            // of a workflow that is started: its change, and a command that verifies it
 	Answers            map[string]string // by node: given when they are asked
 	Recover            map[workflow.VisitID]string
 	Kill               int64 // number of the durable step at which the process kills itself; 0 never
@@ -101,7 +102,7 @@ func obey(text string) int {
 
 func (o order) carryOut(ctx context.Context, probe func(string)) (res history.Result, err error) {
 	t, err := tenon.Open(ctx, tenon.Config{
-		Dir: o.Dir, State: o.State, Flags: map[string]string{"providers.model.baseURL": o.Server + "/v1"}, Probe: probe,
+		Dir: o.Dir, State: o.State, Flags: map[string]string{"providers.model.baseURL": o.Server + "/v1"}, Probe: probe, Checks: o.checks(),
 	})
 	if err != nil {
 		return res, err
@@ -112,7 +113,7 @@ func (o order) carryOut(ctx context.Context, probe func(string)) (res history.Re
 		if err != nil {
 			return res, err
 		}
-		if res, err = t.Run(ctx, tenon.Request{Workflow: wf, ID: o.Run, By: "tester"}); err != nil {
+		if res, err = t.Run(ctx, tenon.Request{Workflow: wf, ID: o.Run, By: "tester", Change: o.Change}); err != nil {
 			return res, err
 		}
 	} else {
@@ -134,6 +135,13 @@ func (o order) carryOut(ctx context.Context, probe func(string)) (res history.Re
 		}
 	}
 	return res, nil
+}
+
+func (o order) checks() []workflow.Check {
+	if o.Verify == "" {
+		return nil
+	}
+	return []workflow.Check{{Key: "check", Command: "sh", Args: []string{"-c", o.Verify}}}
 }
 
 func (o order) answer(ctx context.Context, t *tenon.Tenon, all []workflow.Question) error {
