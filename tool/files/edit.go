@@ -92,8 +92,12 @@ func revise(c tool.Call, raw []byte, edits []replacement) ([]byte, edited, error
 	if back, err := code.encode(s); err != nil || !bytes.Equal(back, raw) {
 		return nil, out, &tool.Failed{What: fmt.Sprintf("%s is damaged %s, which an edit could not keep as it is", out.Path, code), Next: "mend it with a command first"}
 	}
+	crlf := endingOf(s) == endCRLF && toCRLF(toLF(s)) == s
+	if crlf {
+		s = toLF(s)
+	}
 	for i, e := range edits {
-		next, places, err := e.apply(s)
+		next, places, err := e.apply(s, crlf)
 		if err != nil {
 			err.What = fmt.Sprintf("%s: %s", out.Path, err.What)
 			if len(edits) > 1 {
@@ -112,24 +116,32 @@ func revise(c tool.Call, raw []byte, edits []replacement) ([]byte, edited, error
 		}
 		s = next
 	}
+	out.Lines = strings.Count(s, "\n")
+	if crlf {
+		s = toCRLF(s)
+	}
 	next, err := code.encode(s)
 	if err != nil {
 		return nil, out, &tool.Failed{What: "writing " + out.Path, Next: "write the text without it", Err: err}
 	}
-	out.Bytes, out.Lines = int64(len(next)), strings.Count(s, "\n")
+	out.Bytes = int64(len(next))
 	return next, out, nil
 }
 
 // apply replaces in s and gives the places in the result where new text begins.
-func (e replacement) apply(s string) (string, []int, *tool.Failed) {
+// plain says that s has plain line breaks that stand for CRLF.
+func (e replacement) apply(s string, plain bool) (string, []int, *tool.Failed) {
 	old, with := *e.Old, *e.New
 	switch {
 	case old == "":
 		return "", nil, &tool.Failed{What: "old_string is empty", Next: "quote the text to replace; to add text, quote the line beside it and repeat it in new_string"}
 	case old == with:
 		return "", nil, &tool.Failed{What: "old_string and new_string are the same", Next: "nothing is to be changed"}
+	case plain:
+		old, with = toLF(old), toLF(with)
+	default:
+		old, with = endings(s, old, with)
 	}
-	old, with = endings(s, old, with)
 	found := strings.Count(s, old)
 	switch {
 	case found == 0:
@@ -137,6 +149,8 @@ func (e replacement) apply(s string) (string, []int, *tool.Failed) {
 	case found > 1 && !e.All:
 		return "", nil, &tool.Failed{What: fmt.Sprintf("old_string is there %d times, at the lines %s", found, linesOf(s, old)),
 			Next: "add lines around it until it is unique, or send replace_all: true"}
+	case !plain && old[0] == '\n' && strings.Contains(s, "\r"+old):
+		return "", nil, &tool.Failed{What: "old_string begins within a line break: the file has " + string(endMixed), Next: "let it begin with the line after it"}
 	}
 	var b strings.Builder
 	var places []int
@@ -155,22 +169,15 @@ func (e replacement) apply(s string) (string, []int, *tool.Failed) {
 }
 
 // endings gives the texts of an edit the line endings of the place that they are
-// for. A model writes plain line breaks.
+// for, in a text with mixed ones. A model writes plain line breaks.
 func endings(s, old, with string) (string, string) {
-	style := endingOf(s)
-	if style != endCRLF && style != endMixed {
+	if endingOf(s) != endMixed {
 		return old, with
 	}
-	if !strings.Contains(s, old) {
-		if crlf := toCRLF(old); strings.Contains(s, crlf) {
-			old = crlf
-		}
+	if crlf := toCRLF(old); strings.Contains(s, crlf) {
+		old = crlf
 	}
-	at := strings.Index(s, old)
-	if at < 0 {
-		return old, with
-	}
-	if style == endCRLF || lineStyle(s, at, old) == endCRLF {
+	if at := strings.Index(s, old); at >= 0 && lineStyle(s, at, old) == endCRLF {
 		with = toCRLF(with)
 	}
 	return old, with
@@ -188,9 +195,9 @@ func lineStyle(s string, at int, old string) ending {
 	return endingOf(s[max(before-1, 0) : before+1])
 }
 
-func toCRLF(s string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\n", "\r\n")
-}
+func toLF(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
+
+func toCRLF(s string) string { return strings.ReplaceAll(toLF(s), "\n", "\r\n") }
 
 // linesOf lists the lines where a text is, the first ones.
 func linesOf(s, old string) string {
