@@ -61,6 +61,7 @@ type Request struct {
 // Place is a path that was judged. It is a value to hand back to the Fence that
 // gave it, which opens that and nothing else.
 type Place struct {
+	Tool      string // that it was judged for
 	Op        Op
 	Spelled   string // as the call spelled it
 	Lexical   string // absolute, folded, links not followed
@@ -168,7 +169,8 @@ const NotShown = "\x00"
 // ShellCommand is one simple command.
 type ShellCommand struct {
 	// Words are the name and the arguments, without the wrappers that were looked
-	// through (timeout, nice); each may hold NotShown.
+	// through (timeout, nice); each may hold NotShown. No words: only a redirection,
+	// which no rule about commands is asked about.
 	Words []string
 	// Outer are the same words with one wrapper more each. A rule that denies or asks
 	// reaches Words and all of Outer; one that allows needs only Words.
