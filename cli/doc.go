@@ -158,7 +158,11 @@ func (a *app) plan(wf *tenon.Workflow, p tenon.Plan) {
 	}
 	_ = tw.Flush()
 	fmt.Fprintf(w, "limits: %s\n", limitsText(p))
-	fmt.Fprintf(w, "cost of one model call: at most %d tokens out; in money %s\n", p.MaxOutput, p.Cost)
+	if slices.ContainsFunc(p.Nodes, func(n tenon.PlannedNode) bool { return n.AI }) {
+		fmt.Fprintf(w, "cost of one model call: at most %d tokens out; in money %s\n", p.MaxOutput, p.Cost)
+	} else {
+		fmt.Fprintf(w, "cost: %s\n", p.Cost)
+	}
 	if p.Problem != "" {
 		fmt.Fprintf(w, "a run would be refused: %s\n", p.Problem)
 	}
@@ -178,7 +182,7 @@ func limitsText(p tenon.Plan) string {
 	if n := p.Policies.FailFast; n > 0 {
 		out = append(out, fmt.Sprintf("%d failed AI attempts in a row", n))
 	}
-	out = append(out, fmt.Sprintf("%d AI nodes at once", max(1, p.Policies.Concurrency)))
+	out = append(out, plural(max(1, p.Policies.Concurrency), "AI node")+" at once")
 	return strings.Join(out, ", ")
 }
 

@@ -152,7 +152,7 @@ func (a *app) content(content git.Content, files bool) {
 func receipt(w io.Writer, r verification.Receipt) {
 	fmt.Fprintf(w, "receipt %s  %s, %s", r.ID, r.State, r.Scope)
 	if r.Node != "" {
-		fmt.Fprintf(w, "  of %s, attempt %d", r.Node, r.Attempt)
+		fmt.Fprintf(w, "  of %s, attempt %d", first(r.Visit, r.Node), r.Attempt)
 	}
 	fmt.Fprintln(w)
 	if r.Reason != "" {
@@ -174,7 +174,7 @@ func receipt(w io.Writer, r verification.Receipt) {
 
 // check prints the evidence of one check, with the end of a failure's output.
 func check(w io.Writer, e verification.Evidence) {
-	fmt.Fprintf(w, "  %-7s %s", e.State, e.Check.Name())
+	fmt.Fprintf(w, "  %-7s %s", e.State, first(e.Check.Label, e.Check.Name()))
 	switch {
 	case e.Reused:
 		fmt.Fprint(w, "  (result of an earlier run over the same inputs)")
@@ -182,10 +182,10 @@ func check(w io.Writer, e verification.Evidence) {
 		fmt.Fprintf(w, "  (exit %d, %d ms, %d bytes of output)", e.ExitCode, e.DurationMs, e.StdoutBytes+e.StderrBytes)
 	}
 	fmt.Fprintln(w)
-	if e.Reason != "" {
+	if e.Reason != "" && e.Reason != fmt.Sprintf("exit code %d", e.ExitCode) {
 		fmt.Fprintln(w, "          "+indent(e.Reason))
 	}
-	if !e.Failed() {
+	if !e.Failed() || strings.TrimSpace(e.Output) == "" {
 		return
 	}
 	lines := strings.Split(strings.TrimRight(e.Output, "\n"), "\n")

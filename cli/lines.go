@@ -28,7 +28,8 @@ type place struct {
 // past is what lines know of a visit that goes on.
 type past struct {
 	name   string // the visit, with its run when that is a child
-	routes bool   // it only routes: its success is not worth a line
+	node   string
+	routes bool // it only routes: its success is not worth a line
 	began  time.Time
 	took   time.Duration // set at its end
 	model  string
@@ -57,7 +58,7 @@ func (l *lines) fold(run workflow.RunID, e workflow.Event) past {
 	at := place{run, e.ID}
 	v := l.open[at]
 	if v == nil {
-		v = &past{name: e.ID}
+		v = &past{name: e.ID, node: e.Node}
 		if run != l.root {
 			v.name = string(run) + " " + e.ID
 		}
@@ -143,11 +144,14 @@ func settledLine(p *workflow.Settled, v past) string {
 		why := ""
 		switch {
 		case p.Error != nil:
-			why = ": " + coded(p.Error.Message, p.Error.Code)
+			why = ": " + coded(strings.TrimPrefix(p.Error.Message, v.node+": "), p.Error.Code)
 		case p.Outcome != "":
 			why = ": " + p.Outcome
 		}
 		return "x " + v.name + " failed" + in(v.took) + cost(v) + why
+	}
+	if c := p.Completion; v.routes && c != nil && !c.OK {
+		return "x " + v.name + " ends in failure" + reasons(c.Reasons)
 	}
 	if v.routes {
 		return ""

@@ -43,6 +43,10 @@ func TestLines(t *testing.T) {
 			{visit: "set#1", attempt: 1, p: &workflow.Admitted{Kind: workflow.KindAssign, Self: true}},
 			{visit: "set#1", p: &workflow.Settled{Status: workflow.VisitFailed, Error: &workflow.Failure{Code: workflow.CodeInvalidAssignment, Message: "not an integer"}},
 				want: "x set#1 failed: not an integer (invalid_assignment)"},
+			{visit: "done#1", attempt: 1, p: &workflow.Admitted{Kind: workflow.KindEnd, Self: true}},
+			{visit: "done#1", p: &workflow.Settled{Completion: &workflow.Completion{OK: true}}},
+			{visit: "bad#1", attempt: 1, p: &workflow.Admitted{Kind: workflow.KindEnd, Self: true}},
+			{visit: "bad#1", p: &workflow.Settled{Completion: &workflow.Completion{Reasons: []string{"too_late"}}}, want: "x bad#1 ends in failure (too_late)"},
 		}},
 		{"failures and retries", []step{
 			{visit: "a#1", attempt: 1, p: &workflow.Admitted{Kind: "prompt"}, want: "> a#1 starts (prompt)"},

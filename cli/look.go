@@ -345,9 +345,11 @@ func logLine(run workflow.RunID, e workflow.Event, v past) string {
 	case *workflow.InvocationSettled:
 		n, known := p.Usage.Tokens()
 		if !known {
-			return fmt.Sprintf("  %s call %d %s, usage unknown %s", e.ID, e.Invocation, p.Status, p.Code)
+			return fmt.Sprintf("  %s call %d %s, usage unknown", e.ID, e.Invocation, coded(p.Status, p.Code))
 		}
-		return fmt.Sprintf("  %s call %d %s, %d tokens, %d ms", e.ID, e.Invocation, p.Status, n, p.DurationMs)
+		return fmt.Sprintf("  %s call %d %s, %d tokens, %d ms", e.ID, e.Invocation, coded(p.Status, p.Code), n, p.DurationMs)
+	case *workflow.EvidenceKept:
+		return "  " + e.ID + " begins receipt " + p.Receipt
 	case *workflow.Ended:
 		return "= ended " + string(p.Status)
 	}

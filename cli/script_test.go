@@ -62,6 +62,7 @@ func TestMain(m *testing.M) {
 //	race NAME NAME CODE CODE   wait for both: one ends with each code
 //	waitfor NAME PATTERN       until its output matches
 //	waitfor -file FILE         until it is there and not empty
+//	waitfor -logs NAME PATTERN  until the logs of the run that NAME drives match
 //	waitfor -calls PATTERN N   until the model server has had so many requests
 //	bytes FILE TEXT            write a file from a text with Go's escapes
 //	fill FILE N                append N bytes to a file

@@ -15,7 +15,7 @@ import (
 // summary prints a run for people.
 func (a *app) summary(res history.Result) {
 	w := a.std.Out
-	fmt.Fprintf(w, "run %s  %s  %s%s\n", res.Run, res.Workflow.Name, res.Status, because(res))
+	fmt.Fprintf(w, "run %s  %s  %s%s\n", res.Run, res.Workflow.Name, res.Status, reasons(res.Reasons))
 	if res.ForkOf != "" {
 		fmt.Fprintf(w, "  fork of %s\n", res.ForkOf)
 	}
@@ -38,7 +38,7 @@ func (a *app) summary(res history.Result) {
 		fmt.Fprintf(w, "  unfinished %s (%s): %s %s\n", u.Node, u.Visit, u.Code, u.Message)
 	}
 	for _, f := range res.Failures {
-		fmt.Fprintf(w, "  failed %s: %s (%s)\n", f.Node, indent(f.Message), f.Code)
+		fmt.Fprintf(w, "  failed %s: %s (%s)\n", f.Node, indent(strings.TrimPrefix(f.Message, f.Node+": ")), f.Code)
 	}
 	for _, e := range res.Evidence {
 		fmt.Fprintf(w, "  %s  %s\n", e.Node, receiptLine(e.EvidenceKept))
@@ -46,7 +46,7 @@ func (a *app) summary(res history.Result) {
 	for _, warn := range res.Warnings {
 		fmt.Fprintf(w, "  warning: %s\n", warn)
 	}
-	fmt.Fprintf(w, "  %d visits, %s, %s\n", res.Visits, spent(res.Usage), took(res))
+	fmt.Fprintf(w, "  %s, %s, %s\n", plural(res.Visits, "visit"), spent(res.Usage), took(res))
 }
 
 // receiptLine tells a receipt in one line.
@@ -64,11 +64,12 @@ func receiptLine(e workflow.EvidenceKept) string {
 	return s
 }
 
-func because(res history.Result) string {
-	if len(res.Reasons) == 0 {
+// reasons puts why in brackets; "" when nobody said.
+func reasons(all []string) string {
+	if len(all) == 0 {
 		return ""
 	}
-	return " (" + strings.Join(res.Reasons, ", ") + ")"
+	return " (" + strings.Join(all, ", ") + ")"
 }
 
 func indent(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n    ") }
@@ -78,15 +79,15 @@ func spent(u history.Usage) string {
 	if u.Calls == 0 && u.Inherited == nil {
 		return "no model calls"
 	}
-	s := fmt.Sprintf("%d model calls, %d tokens in, %d out", u.Calls, u.Input, u.Output)
+	s := fmt.Sprintf("%s, %d tokens in, %d out", plural(u.Calls, "model call"), u.Input, u.Output)
 	if u.UnknownTokens > 0 {
-		s += fmt.Sprintf(" and %d calls of unknown usage", u.UnknownTokens)
+		s += fmt.Sprintf(" and %s of unknown usage", plural(u.UnknownTokens, "call"))
 	}
 	if u.CostUSD > 0 {
 		s += fmt.Sprintf(", $%.4f", u.CostUSD)
 	}
 	if u.Inherited != nil {
-		s += fmt.Sprintf(" (the fork inherited %d calls, not counted)", u.Inherited.Calls)
+		s += fmt.Sprintf(" (the fork inherited %s, not counted)", plural(u.Inherited.Calls, "call"))
 	}
 	return s
 }
@@ -219,7 +220,7 @@ func oneLine(raw json.RawMessage) string {
 }
 
 // plural counts things.
-func plural(n int, thing string) string {
+func plural[N int | int64](n N, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}
