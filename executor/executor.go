@@ -81,6 +81,9 @@ type Reply struct {
 	Rounds     int            // model calls, repairs included
 	ToolCalls  int
 	Files      []string // paths written by the turn, relative to Dir
+
+	Denials     int // tool calls that were denied
+	Compactions int // how often the conversation was shortened
 }
 
 // Host is the engine's side of a turn.

@@ -1,0 +1,240 @@
+package native
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tenonrun/tenon/executor"
+	"github.com/tenonrun/tenon/internal/canon"
+	"github.com/tenonrun/tenon/internal/text"
+	"github.com/tenonrun/tenon/tool"
+	"github.com/tenonrun/tenon/workflow"
+)
+
+// Answers to the question whether a call is allowed.
+const (
+	allowOnce = "once"
+	allowTurn = "for this turn"
+	allowNot  = "deny"
+)
+
+// maxAsked is how much of a call's arguments a question shows, in characters.
+const maxAsked = 2000
+
+// consult asks a person. An error of it ends the turn as it is.
+func (w *work) consult(ctx context.Context, q executor.Question) (workflow.Answer, error) {
+	p, ok := w.l.Host.(executor.Person)
+	if !ok {
+		return workflow.Answer{Denied: true, Reason: "nobody can be asked in this run"}, nil
+	}
+	return p.Consult(ctx, q)
+}
+
+// put asks a question about the call, below its key.
+func (w *work) put(ctx context.Context, q executor.Question) (workflow.Answer, error) {
+	q.Key = w.key + "/" + q.Key
+	a, err := w.ask(ctx, q)
+	if err != nil {
+		w.parked = err
+	}
+	return a, err
+}
+
+// value reads the answer's value into v.
+func (w *work) value(a workflow.Answer, v any) error {
+	raw, err := []byte(a.Value.JSON), error(nil)
+	if host, ok := w.l.Host.(interface {
+		Load(v workflow.Value) (json.RawMessage, error)
+	}); ok {
+		raw, err = host.Load(a.Value)
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, v)
+	}
+	if err != nil {
+		w.parked = workflow.Errorf(workflow.CodeInvalidAnswer, "%s: reading the answer about the tool %s: %w", w.l.Where(), w.brief, err)
+		return w.parked
+	}
+	return nil
+}
+
+// allow asks a person about a call that the fence stopped. It returns nil when
+// the call is to be tried again, with a fence that lets it through.
+func (w *work) allow(ctx context.Context, v tool.Verdict) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("asking about a call: %w", err)
+	}
+	if stays, ok := w.fence.(*allowing); ok && slices.Contains(stays.allowed, v) {
+		v.Reason = "a person allowed it, but it cannot be let through: " + v.Reason
+		return &tool.Denied{Verdict: v}
+	}
+	options := []string{allowOnce, allowNot}
+	granter, can := w.fence.(Granter)
+	if can {
+		options = []string{allowOnce, allowTurn, allowNot}
+	}
+	// The key holds what is asked: an answer never counts for another question.
+	answer, err := w.put(ctx, executor.Question{Key: "allow/" + canon.Sum(raw)[:12], Kind: workflow.AskQuestion, Text: w.mayI(v), Options: options})
+	if err != nil {
+		return err
+	}
+	label := allowNot
+	if !answer.Denied && !answer.Expired {
+		if err := w.value(answer, &label); err != nil {
+			return err
+		}
+	}
+	switch label {
+	case allowTurn:
+		w.granted = append(w.granted, v)
+		fallthrough
+	case allowOnce:
+		if can {
+			w.fence = granter.Grant(v)
+		} else {
+			w.fence = let(w.fence, v)
+		}
+		return nil
+	}
+	v.Reason = told("a person was asked and denied it", answer)
+	return &tool.Denied{Verdict: v}
+}
+
+func told(what string, a workflow.Answer) string {
+	if a.Reason != "" {
+		return what + ": " + text.Head(a.Reason, maxAsked, "…")
+	}
+	return what
+}
+
+// mayI is the text of the question about a call that was stopped.
+func (w *work) mayI(v tool.Verdict) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "The agent at %s wants to use the tool %s.\n", w.l.Where(), tool.Quote(w.part.Name))
+	if v.Spelled != "" {
+		fmt.Fprintf(&b, "path: %s", tool.Quote(v.Spelled))
+		if v.Canonical != "" && v.Canonical != v.Spelled {
+			fmt.Fprintf(&b, " -> %s", tool.Quote(v.Canonical))
+		}
+		b.WriteString("\n")
+	}
+	if v.Op != tool.OpNone {
+		fmt.Fprintf(&b, "operation: %s\n", v.Op)
+	}
+	if v.Rule != "" {
+		fmt.Fprintf(&b, "rule: %s", v.Rule)
+		if v.View != "" {
+			fmt.Fprintf(&b, ", reached by the %s path", v.View)
+		}
+		b.WriteString("\n")
+	}
+	fmt.Fprintf(&b, "because: %s\n%s", v.Reason, w.arguments())
+	return b.String()
+}
+
+// arguments shows people what the call says.
+func (w *work) arguments() string {
+	return "arguments: " + text.Head(text.Repair(string(w.raw)), maxAsked, "…")
+}
+
+// question asks what the model asks by a tool.
+func (w *work) question(ctx context.Context, q tool.Question) (tool.Answer, error) {
+	w.mu.Lock()
+	w.asked++
+	asked := executor.Question{Key: fmt.Sprintf("question/%d", w.asked), Kind: workflow.AskQuestion, Text: q.Text}
+	w.mu.Unlock()
+	var labels []string
+	for _, o := range q.Options {
+		labels = append(labels, o.Label)
+		line := "\n- " + o.Label
+		if o.Detail != "" {
+			line += ": " + o.Detail
+		}
+		asked.Text += line
+	}
+	var items any = map[string]any{"enum": labels}
+	if q.Free {
+		items = map[string]any{"type": "string"}
+	}
+	many := q.Many && len(labels) > 0
+	switch {
+	case many:
+		asked.Schema = rawOf(map[string]any{"type": "array", "minItems": 1, "uniqueItems": true, "items": items})
+	case len(labels) > 0 && !q.Free:
+		asked.Options = labels
+	}
+	answer, err := w.put(ctx, asked)
+	if err != nil {
+		return tool.Answer{}, err
+	}
+	if answer.Denied || answer.Expired {
+		return tool.Answer{}, &tool.Failed{What: told("the person did not answer", answer), Next: "go on without it, or end with what you need to know"}
+	}
+	var words []string
+	if many {
+		err = w.value(answer, &words)
+	} else {
+		words = make([]string, 1)
+		err = w.value(answer, &words[0])
+	}
+	out := tool.Answer{By: answer.By}
+	for _, word := range words {
+		if slices.Contains(labels, word) {
+			out.Chosen = append(out.Chosen, word)
+			continue
+		}
+		out.Text = strings.TrimSpace(out.Text + "\n" + word)
+	}
+	return out, err
+}
+
+func rawOf(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil // not reached: plain values always encode
+	}
+	return raw
+}
+
+// allowing is a fence that lets through what it would have asked about.
+type allowing struct {
+	tool.Fence
+	allowed []tool.Verdict
+}
+
+func let(f tool.Fence, v tool.Verdict) *allowing {
+	if a, ok := f.(*allowing); ok {
+		return &allowing{Fence: a.Fence, allowed: append(slices.Clone(a.allowed), v)}
+	}
+	return &allowing{Fence: f, allowed: []tool.Verdict{v}}
+}
+
+func (a *allowing) pass(err error) error {
+	var asked *tool.Asked
+	if errors.As(err, &asked) && slices.Contains(a.allowed, asked.Verdict) {
+		return nil
+	}
+	return err
+}
+
+// Judge implements tool.Fence.
+func (a *allowing) Judge(ctx context.Context, r tool.Request) (tool.Place, error) {
+	p, err := a.Fence.Judge(ctx, r)
+	return p, a.pass(err)
+}
+
+// Within implements tool.Fence.
+func (a *allowing) Within(ctx context.Context, dir tool.Place, rel string, op tool.Op) (tool.Place, error) {
+	p, err := a.Fence.Within(ctx, dir, rel, op)
+	return p, a.pass(err)
+}
+
+// JudgeShell implements tool.Fence.
+func (a *allowing) JudgeShell(ctx context.Context, r tool.ShellRequest) error {
+	return a.pass(a.Fence.JudgeShell(ctx, r))
+}

@@ -1,0 +1,138 @@
+package native
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"time"
+
+	"github.com/tenonrun/tenon/executor"
+	"github.com/tenonrun/tenon/provider"
+	"github.com/tenonrun/tenon/tool"
+)
+
+// Config sets up an Executor.
+type Config struct {
+	// Provider carries out the calls.
+	Provider provider.Provider
+	// Model is used by turns that name none.
+	Model string
+	// MaxOutput bounds the output tokens of a call of a turn that names no
+	// bound; 0 means provider.DefaultMaxOutputTokens.
+	MaxOutput int
+	// Tools are offered to the model. Nil, or a provider that cannot call tools,
+	// makes turns that only answer.
+	Tools *tool.Set
+	// Fence gives the fence of a turn. It is closed with the turn when it is an
+	// io.Closer. Nil denies every call.
+	Fence func(executor.Turn) (tool.Fence, error)
+	// Submit makes the tool by which the model gives an answer that fits a JSON
+	// Schema: its result is Final. Nil asks for the answer as text.
+	Submit func(answer json.RawMessage) (tool.Tool, error)
+	// ContextLimit gives the tokens that a model can hold; 0 is unknown: then the
+	// conversation is compacted when the provider says that it is too long.
+	ContextLimit func(model string) int
+	// Limits of every turn.
+	Limits Limits
+	// Command renders a native command as a prompt; ok is false when there is
+	// no command of that id. Nil knows no commands.
+	Command func(id, args string) (prompt string, ok bool)
+	// Native says that the provider knows native commands by their id, in
+	// provider.MetaCommand, also where Command does not.
+	Native bool
+	// Clock measures how long things take; nil means time.Now.
+	Clock func() time.Time
+}
+
+// Limits bound a turn. A zero means the default.
+type Limits struct {
+	Rounds      int // model responses of a turn that names no MaxTurns; default 200
+	Calls       int // tool calls of one response that are done; default 64
+	Parallel    int // read tools at one time; default 8
+	Result      int // bytes of a result that the model sees; default 64 KiB
+	Compactions int // of one turn; default 10
+}
+
+func (l Limits) filled() Limits {
+	for _, f := range []struct {
+		at   *int
+		want int
+	}{{&l.Rounds, 200}, {&l.Calls, 64}, {&l.Parallel, 8}, {&l.Result, 64 << 10}, {&l.Compactions, 10}} {
+		if *f.at <= 0 {
+			*f.at = f.want
+		}
+	}
+	return l
+}
+
+// Granter is a fence that can let through what a person allowed.
+type Granter interface {
+	// Grant returns the fence with what the verdict stopped let through, and nothing
+	// else.
+	Grant(v tool.Verdict) tool.Fence
+}
+
+// Steerer is a Host that has words of a person for a turn that is at work.
+type Steerer interface {
+	// Steer returns what is to be said before the next model call, and the same
+	// again whenever it is asked under the same key.
+	Steer(ctx context.Context, key string) ([]string, error)
+}
+
+// Executor carries out turns with one provider. It is safe for concurrent use.
+// Its Host must be an executor.Journal for turns with tools, and is an
+// executor.Person where a person can be asked; it is used from many goroutines.
+type Executor struct{ cfg Config }
+
+var _ executor.Executor = (*Executor)(nil)
+
+// New returns an Executor.
+func New(c Config) *Executor {
+	if c.MaxOutput <= 0 {
+		c.MaxOutput = provider.DefaultMaxOutputTokens
+	}
+	if c.Command == nil {
+		c.Command = func(string, string) (string, bool) { return "", false }
+	}
+	if c.ContextLimit == nil {
+		c.ContextLimit = func(string) int { return 0 }
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	c.Limits = c.Limits.filled()
+	return &Executor{cfg: c}
+}
+
+// Capabilities tells what the executor can do with a model.
+func (e *Executor) Capabilities(model string) executor.Capabilities {
+	caps := executor.Capabilities{Model: e.cfg.Model, Native: e.cfg.Native, Tools: e.cfg.Tools != nil}
+	if c, ok := e.cfg.Provider.(provider.Capable); ok {
+		can := c.Capabilities(model)
+		caps.Tools = caps.Tools && can.Tools
+		if can.Effort {
+			caps.Efforts = can.Efforts
+		}
+	}
+	return caps
+}
+
+// Execute runs one turn.
+func (e *Executor) Execute(ctx context.Context, t executor.Turn, h executor.Host) (executor.Reply, error) {
+	l, err := e.begin(t, h)
+	if err != nil {
+		return executor.Reply{}, err
+	}
+	if c, ok := l.fence.(io.Closer); ok {
+		defer c.Close() //nolint:errcheck // what was read is read
+	}
+	for n := 1; ; n++ {
+		done, err := l.round(ctx, n)
+		if err != nil {
+			return executor.Reply{}, err
+		}
+		if done {
+			return l.reply, nil
+		}
+	}
+}
