@@ -215,13 +215,13 @@ func (t *table) reached(r *Reading, fold Fold) (reach, bool) {
 	if got, ok := t.tighten(Lexical, r.Lexical, r.Family, fold); ok {
 		return got, true
 	}
-	if r.Canonical != "" && r.Canonical != r.Lexical {
-		if got, ok := t.tighten(Canonical, r.Canonical, r.Family, fold); ok {
+	for _, hop := range r.Hops {
+		if got, ok := t.tighten(Hop, hop, r.Family, fold); ok {
 			return got, true
 		}
 	}
-	for _, hop := range r.Hops {
-		if got, ok := t.tighten(Hop, hop, r.Family, fold); ok {
+	if r.Canonical != "" && r.Canonical != r.Lexical {
+		if got, ok := t.tighten(Canonical, r.Canonical, r.Family, fold); ok {
 			return got, true
 		}
 	}

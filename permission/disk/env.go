@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tenonrun/tenon/internal/pathid"
@@ -25,6 +26,7 @@ type Env struct {
 	folding  []mount
 	timeout  time.Duration
 	slots    chan struct{}
+	linked   hints
 	resolver func(full string, identity bool) (permission.Resolved, error) // followed, but in tests
 }
 
@@ -54,10 +56,48 @@ func (e *Env) Resolve(ctx context.Context, q permission.Query) (permission.Resol
 	if strings.IndexByte(full, 0) >= 0 {
 		return permission.Resolved{}, errors.New("the name holds a NUL")
 	}
-	if r, ok := e.root.prove(full, q.Lexical, q.Identity); ok {
-		return r, nil
+	if !e.linked.has(parentOf(q.Lexical)) {
+		if r, ok := e.root.prove(full, q.Lexical, q.Identity); ok {
+			return r, nil
+		}
 	}
-	return guard(ctx, e, func() (permission.Resolved, error) { return e.resolver(full, q.Identity) })
+	r, err := guard(ctx, e, func() (permission.Resolved, error) { return e.resolver(full, q.Identity) })
+	if err == nil && len(r.Hops) == 0 && r.Exists && r.Canonical != q.Lexical {
+		e.linked.add(parentOf(q.Lexical))
+	}
+	return r, err
+}
+
+func parentOf(p string) string {
+	if i := strings.LastIndex(p, separator); i > 0 {
+		return p[:i]
+	}
+	return p
+}
+
+// maxHints bounds what is remembered.
+const maxHints = 4096
+
+// hints are directories that were reached through a link. They only save an
+// attempt to prove that there is none: what is in them is asked each time.
+type hints struct {
+	mu   sync.RWMutex
+	dirs map[string]bool
+}
+
+func (h *hints) has(dir string) bool {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.dirs[dir]
+}
+
+func (h *hints) add(dir string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.dirs == nil || len(h.dirs) >= maxHints {
+		h.dirs = map[string]bool{}
+	}
+	h.dirs[strings.Clone(dir)] = true
 }
 
 // Lead implements permission.Env.

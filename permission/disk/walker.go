@@ -16,7 +16,7 @@ const maxLinks = 40
 // trace is where a path leads, component by component.
 type trace struct {
 	canonical string
-	exists    bool
+	exists    bool     // nothing on the way was missing
 	links     []string // canonical locations of the links that were followed
 }
 
@@ -57,12 +57,12 @@ func follow(full string, readlink func(string) (string, error)) (trace, error) {
 			cur = at
 		case errors.Is(err, syscall.ENOENT):
 			cur = at
-			missing = 1
+			missing, t.exists = 1, false
 		default:
 			return t, err
 		}
 	}
-	t.canonical, t.exists = cur, missing == 0
+	t.canonical = cur
 	return t, nil
 }
 

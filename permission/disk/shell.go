@@ -1,0 +1,93 @@
+package disk
+
+import (
+	"context"
+	"strings"
+
+	"github.com/tenonrun/tenon/internal/pathid"
+	"github.com/tenonrun/tenon/permission"
+	"github.com/tenonrun/tenon/tool"
+)
+
+// JudgeShell implements tool.Fence. Every command and every path that the text
+// shows is judged; the strictest verdict is the answer.
+func (f *Fence) JudgeShell(ctx context.Context, r tool.ShellRequest) error {
+	commands := make([]permission.Command, len(r.Commands))
+	for i, c := range r.Commands {
+		commands[i] = permission.Command{Words: c.Words, Text: c.Text}
+	}
+	ruled := f.judge.JudgeCommands(r.Tool, commands)
+	if ruled.Effect == permission.Deny {
+		return &tool.Denied{Verdict: told(&ruled)}
+	}
+	if f.access != permission.AccessWrite && f.confined != ReadOnly {
+		return &tool.Denied{Verdict: tool.Verdict{Tool: r.Tool, Reason: "this turn may only read, and nothing on this machine keeps commands from writing"}}
+	}
+	asked, err := f.judgeOperands(ctx, r)
+	switch {
+	case err != nil:
+		return err
+	case ruled.Effect == permission.Ask:
+		return &tool.Asked{Verdict: told(&ruled)}
+	case asked != nil:
+		return asked
+	case ruled.Effect == permission.Allow:
+		return nil
+	}
+	return f.silentShell(r)
+}
+
+// judgeOperands judges the paths. A denial is an error, a question is kept: a
+// later path may be denied.
+func (f *Fence) judgeOperands(ctx context.Context, r tool.ShellRequest) (asked, denied error) {
+	for _, c := range r.Commands {
+		for _, o := range c.Operands {
+			v := f.judgePath(ctx, toolFor("bash", o.Op), o.Op, o.Base, o.Spelled)
+			if v.Rule == nil && harmless(v.Reading.Lexical) || v.Effect == permission.Allow {
+				continue
+			}
+			t := told(&v)
+			t.Tool = r.Tool
+			if o.Why != "" {
+				t.Reason = o.Why + ": " + t.Reason
+			}
+			switch {
+			case v.Reading.Kind == pathid.Refused:
+				return nil, &tool.Failed{What: tool.Quote(o.Spelled) + " is no file that can be opened (" + string(v.Reading.Word) + ")"}
+			case v.Effect == permission.Deny:
+				return nil, &tool.Denied{Verdict: t}
+			case asked == nil:
+				asked = &tool.Asked{Verdict: t}
+			}
+		}
+	}
+	return asked, nil
+}
+
+// harmless are devices that hold nothing.
+func harmless(lexical string) bool {
+	switch lexical {
+	case "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty":
+		return true
+	}
+	fd, ok := strings.CutPrefix(lexical, "/dev/fd/")
+	return ok && len(fd) == 1 && fd[0] >= '0' && fd[0] <= '2'
+}
+
+// silentShell decides where neither a rule nor a path settles a command line.
+func (f *Fence) silentShell(r tool.ShellRequest) error {
+	v := tool.Verdict{Tool: r.Tool}
+	switch {
+	case len(r.Opaque) > 0 && f.confined == Unconfined:
+		v.Reason = "its text does not show all that it does (" + strings.Join(r.Opaque, ", ") + "), and nothing on this machine confines it"
+	case f.mode == permission.ModeAskWrites && f.confined != ReadOnly:
+		v.Reason = "no rule allows this command, and the mode ask-writes asks about all that may write"
+	default:
+		return nil
+	}
+	if f.mode == permission.ModeLocked {
+		v.Reason += "; nobody is asked in the mode locked"
+		return &tool.Denied{Verdict: v}
+	}
+	return &tool.Asked{Verdict: v}
+}
