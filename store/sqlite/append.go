@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/tenonrun/tenon/store"
+	"github.com/tenonrun/tenon/store/sqlite/entry"
 	"github.com/tenonrun/tenon/workflow"
 )
 
@@ -66,7 +67,7 @@ func (b *batch) quick(w *writer) bool {
 		return false
 	}
 	b.tail = t
-	return b.Epoch == t.epoch && b.After == t.last && t.reaches(w.log.next) && len(b.records) > 0 && fits(b.records) == len(b.records)
+	return b.Epoch == t.epoch && b.After == t.last && t.reaches(w.log.next) && len(b.records) > 0 && entry.Fits(b.records) == len(b.records)
 }
 
 // check refuses what does not follow from the run as it stands.

@@ -3,6 +3,7 @@
 //
 // Holds: tenon.db (WAL, synchronous=FULL), blobs/ for texts over 64 KiB,
 // locks/ with one file per run, and db.w, the turnstile of writing processes.
+// The locks are those of room lock, the rows of the log those of room entry.
 //
 // Guarantees: an Append is on disk when it returns. One goroutine writes; the
 // appends that wait while it syncs share the next transaction, and one that

@@ -12,6 +12,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/tenonrun/tenon/store"
+	"github.com/tenonrun/tenon/store/sqlite/lock"
 	"github.com/tenonrun/tenon/workflow"
 )
 
@@ -69,7 +70,7 @@ func (s *Store) fault(doing string, err error) error {
 		return make(workflow.CodeStoreFull).WithHint("free some space on that disk and run `tenon resume`; nothing that was reported as done is lost")
 	case damaged(err):
 		return make(workflow.CodeStoreDamaged).WithHint("copy what can be read into a new store with `tenon doctor --salvage`")
-	case p == sqlite3.SQLITE_BUSY, errors.Is(err, errGate):
+	case p == sqlite3.SQLITE_BUSY, errors.Is(err, lock.ErrBusy):
 		return make(workflow.CodeStoreUnavailable).WithHint("another process has been writing to it for a long time; stop that process, or try again")
 	case p == sqlite3.SQLITE_READONLY, p == sqlite3.SQLITE_PERM, p == sqlite3.SQLITE_CANTOPEN,
 		errors.Is(err, fs.ErrPermission), isAny(err, diskReadOnly):
@@ -88,7 +89,7 @@ func hopeless(err error) bool {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOTADB:
 		return true
 	}
-	return errors.Is(err, errGate) || errors.Is(err, fs.ErrPermission)
+	return errors.Is(err, lock.ErrBusy) || errors.Is(err, fs.ErrPermission)
 }
 
 var errClosed = fmt.Errorf("using a store: %w", workflow.Errorf(workflow.CodeStoreUnavailable, "the store is closed"))

@@ -112,7 +112,7 @@ func (s *Store) walk(ctx context.Context, chain *store.Chain, seg segment, yield
 		case len(all) == 0:
 			return chain.Damaged("the event is missing")
 		}
-		if next := all[len(all)-1].next(); len(all) < 4 && next <= seg.upTo {
+		if next := all[len(all)-1].Next(); len(all) < 4 && next <= seg.upTo {
 			more, err := ask.apart(seg.key, next)
 			if err != nil {
 				return s.fault("reading", err)
@@ -120,40 +120,13 @@ func (s *Store) walk(ctx context.Context, chain *store.Chain, seg segment, yield
 			all = append(all, more...)
 		}
 		for _, e := range all {
-			if err := e.yield(chain, seg.upTo, yield); err != nil {
+			if err := e.Events(chain, seg.upTo, yield); err != nil {
 				return err
 			}
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-	}
-	return nil
-}
-
-// yield yields the events of an entry that follow the chain.
-func (e entry) yield(chain *store.Chain, upTo int64, yield func(workflow.Event) error) error {
-	records, damage := e.records()
-	for _, r := range records {
-		if r.Event.Seq > upTo {
-			return nil
-		}
-		if r.Event.Seq <= chain.Seq {
-			continue
-		}
-		if err := chain.Next(r); err != nil {
-			return err
-		}
-		out, err := r.Decode(chain.Run)
-		if err != nil {
-			return err
-		}
-		if err := yield(out); err != nil {
-			return err
-		}
-	}
-	if damage != nil && chain.Seq < upTo {
-		return chain.Damaged("its row in the log is damaged")
 	}
 	return nil
 }

@@ -1,6 +1,9 @@
 package sqlite
 
-import "github.com/tenonrun/tenon/store"
+import (
+	"github.com/tenonrun/tenon/store"
+	"github.com/tenonrun/tenon/store/sqlite/entry"
+)
 
 // logEnd is where the log ends: what appending to it must know.
 type logEnd struct {
@@ -16,9 +19,9 @@ func (l *logEnd) append(c *conn, t *tail, records []store.Record) error {
 		if err != nil {
 			return err
 		}
-		n, first := fits(records), records[0].Event.Seq
-		data := pack(l.buf[:0], t.key, records[:n])
-		if cap(data) <= entryBytes {
+		n, first := entry.Fits(records), records[0].Event.Seq
+		data := entry.Pack(l.buf[:0], t.key, records[:n])
+		if cap(data) <= entry.MaxBytes {
 			l.buf = data
 		}
 		if err := c.exec("INSERT INTO log (id, run, first, n, data) VALUES (?, ?, ?, ?, ?)", id, t.key, first, int64(n), data); err != nil {

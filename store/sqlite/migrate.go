@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"strconv"
 
+	"github.com/tenonrun/tenon/store/sqlite/lock"
 	"github.com/tenonrun/tenon/workflow"
 )
 
@@ -23,11 +24,11 @@ func newest() (int64, error) {
 }
 
 // migrate brings the database from a version to the newest.
-func (s *Store) migrate(c *conn, g *gate, version, want int64) error {
-	if err := g.lock(); err != nil {
+func (s *Store) migrate(c *conn, g *lock.Gate, version, want int64) error {
+	if err := g.Lock(); err != nil {
 		return s.fault("migrating", err)
 	}
-	defer g.unlock()
+	defer g.Unlock()
 	if version == 0 {
 		if err := c.exec("PRAGMA journal_mode=WAL"); err != nil {
 			return s.fault("creating", err)

@@ -15,6 +15,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/tenonrun/tenon/store"
+	"github.com/tenonrun/tenon/store/sqlite/lock"
 	"github.com/tenonrun/tenon/workflow"
 )
 
@@ -53,20 +54,20 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if _, err := sqlite.Fdatasync(true); err != nil && !errors.Is(err, sqlite.ErrFdatasyncUnavailable) {
 		return nil, s.fault("opening", err)
 	}
-	g, err := openGate(filepath.Join(s.dir, "db.w"))
+	g, err := lock.OpenGate(filepath.Join(s.dir, "db.w"))
 	if err != nil {
 		return nil, s.fault("opening", err)
 	}
 	connector, err := sqlite.NewConnector(s.dsn("ro", ""))
 	if err != nil {
-		return nil, errors.Join(s.fault("opening", err), g.close())
+		return nil, errors.Join(s.fault("opening", err), g.Close())
 	}
 	s.reads = sql.OpenDB(connector)
 	s.reads.SetMaxOpenConns(8)
 	s.reads.SetMaxIdleConns(8)
 	c, err := s.ready(ctx, g)
 	if err != nil {
-		return nil, errors.Join(err, s.reads.Close(), g.close())
+		return nil, errors.Join(err, s.reads.Close(), g.Close())
 	}
 	s.write = newWriter(s, g, c)
 	return s, nil
@@ -96,7 +97,7 @@ func prepare(cfg Config) (*Store, error) {
 			return nil, s.fault("opening", err)
 		}
 	}
-	kind, err := networkKind(s.dir)
+	kind, err := lock.NetworkKind(s.dir)
 	if err != nil {
 		return nil, s.fault("opening", err)
 	}
@@ -114,7 +115,7 @@ func (s *Store) path(name ...string) string {
 // ready makes sure that there is a database of the newest version. It returns
 // the writing connection if it needed one: to open a store that is as it should
 // be writes nothing.
-func (s *Store) ready(ctx context.Context, g *gate) (*conn, error) {
+func (s *Store) ready(ctx context.Context, g *lock.Gate) (*conn, error) {
 	name := s.path(databaseName)
 	err := usable(name, false)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 
 	"github.com/tenonrun/tenon/store"
+	"github.com/tenonrun/tenon/store/sqlite/entry"
 	"github.com/tenonrun/tenon/workflow"
 )
 
@@ -245,9 +246,9 @@ func (w *writer) cut(run workflow.RunID, good int64) error {
 		}
 	}
 	e := all[0]
-	if keep := good + 1 - e.first; keep < e.n {
-		records, _ := e.records() // it was read to good
-		if err := w.conn.exec("UPDATE log SET n = ?, data = ? WHERE id = ?", keep, pack(nil, t.key, records[:keep]), e.id); err != nil {
+	if keep := good + 1 - e.First; keep < e.N {
+		records, _ := e.Records() // it was read to good
+		if err := w.conn.exec("UPDATE log SET n = ?, data = ? WHERE id = ?", keep, entry.Pack(nil, t.key, records[:keep]), e.ID); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/tenonrun/tenon/store"
+	"github.com/tenonrun/tenon/store/sqlite/entry"
 )
 
 // spanRows is how many rows a span has at most: so many must be passed to come
@@ -75,20 +76,20 @@ const rowsFrom = `SELECT id, run, first, n, data FROM log
 // entries returns the next entries of a run from an event on: at least one when
 // it is there, and not more than stand together. What is damaged behind them is
 // met by who asks for it.
-func (ask lookup) entries(run, from int64) ([]entry, error) {
-	var out []entry
+func (ask lookup) entries(run, from int64) ([]entry.Row, error) {
+	var out []entry.Row
 	next, size := from, 0
 	err := ask.look(rowsFrom, []any{run, from}, func(row []driver.Value) error {
-		e := entryOf(row)
+		e := entry.Of(row)
 		switch {
-		case e.run == run && e.first <= next && e.next() > next:
-		case claims(e.data, run, next):
+		case e.Run == run && e.First <= next && e.Next() > next:
+		case e.Claims(run, next):
 			return errRow
 		default:
 			return errStop
 		}
-		out, next = append(out, e), e.next()
-		if size += len(e.data); size > readBytes {
+		out, next = append(out, e), e.Next()
+		if size += len(e.Data); size > readBytes {
 			return errStop
 		}
 		return nil
@@ -105,15 +106,15 @@ const firsts = `SELECT l.id, l.run, l.first, l.n, l.data FROM spans s CROSS JOIN
 
 // apart returns the next entries of a run that takes turns with others: those
 // that are the only ones of their spans, and one more. There may be none.
-func (ask lookup) apart(run, next int64) ([]entry, error) {
-	var out []entry
+func (ask lookup) apart(run, next int64) ([]entry.Row, error) {
+	var out []entry.Row
 	size := 0
 	err := ask.look(firsts, []any{run, next}, func(row []driver.Value) error {
-		e := entryOf(row)
-		if size += len(e.data); e.run != run || e.first != next || e.n <= 0 || size > readBytes {
+		e := entry.Of(row)
+		if size += len(e.Data); e.Run != run || e.First != next || e.N <= 0 || size > readBytes {
 			return errStop
 		}
-		out, next = append(out, e), e.next()
+		out, next = append(out, e), e.Next()
 		return nil
 	})
 	if damaged(err) {
@@ -131,8 +132,8 @@ func (ask lookup) sum(run, seq int64) (store.Sum, bool, error) {
 		}
 		return store.Sum{}, false, err
 	}
-	records, _ := all[0].records() // the ones before a damage count
-	if i := seq - all[0].first; i < int64(len(records)) {
+	records, _ := all[0].Records() // the ones before a damage count
+	if i := seq - all[0].First; i < int64(len(records)) {
 		return records[i].Sum, true, nil
 	}
 	return store.Sum{}, false, nil
@@ -159,12 +160,12 @@ func (ask lookup) end(run int64) (end, error) {
 				return err
 			}
 		}
-		e := entryOf(row)
+		e := entry.Of(row)
 		switch {
-		case e.run == run && e.first == out.last+1 && e.n > 0:
-			out = end{last: e.next() - 1, id: e.id, rows: out.rows + 1}
+		case e.Run == run && e.First == out.last+1 && e.N > 0:
+			out = end{last: e.Next() - 1, id: e.ID, rows: out.rows + 1}
 			return nil
-		case out.rows == 0, claims(e.data, run, out.last+1):
+		case out.rows == 0, e.Claims(run, out.last+1):
 			return errRow
 		}
 		return errStop

@@ -10,6 +10,8 @@ import (
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/tenonrun/tenon/store/sqlite/lock"
 )
 
 const (
@@ -35,7 +37,7 @@ type job struct {
 // job, which spares a lone run two changes of goroutine per transaction.
 type writer struct {
 	store  *Store
-	gate   *gate
+	gate   *lock.Gate
 	jobs   chan *job
 	queued atomic.Int64  // jobs on their way to the goroutine, and in its batch
 	grown  chan struct{} // the WAL is worth a checkpoint
@@ -54,7 +56,7 @@ type writer struct {
 	watched bool // grown was said and not answered
 }
 
-func newWriter(s *Store, g *gate, c *conn) *writer {
+func newWriter(s *Store, g *lock.Gate, c *conn) *writer {
 	w := &writer{store: s, gate: g, conn: c, tails: make(map[string]*tail), version: -1,
 		jobs: make(chan *job, maxBatch), grown: make(chan struct{}, 1), done: make(chan struct{})}
 	if c != nil { // the database was just made or migrated; otherwise the first batch sees to it
@@ -194,10 +196,10 @@ func (w *writer) write(batch []*job) {
 // transact runs the jobs in one transaction. Its error means that nothing was
 // written; without one, a job that was refused has its err set.
 func (w *writer) transact(batch []*job) error {
-	if err := w.gate.lock(); err != nil {
+	if err := w.gate.Lock(); err != nil {
 		return err
 	}
-	defer w.gate.unlock()
+	defer w.gate.Unlock()
 	if j := batch[0]; len(batch) == 1 && j.quick != nil && w.fresh() && j.quick(w) {
 		j.err = nil // of a transaction that was undone
 		if err := j.apply(w); err != nil {
@@ -227,7 +229,7 @@ func (w *writer) transact(batch []*job) error {
 // fresh reports whether what is remembered of the database holds without a look
 // into it: this writer wrote last.
 func (w *writer) fresh() bool {
-	return w.gate.again && w.conn != nil && w.sized && w.version >= 0
+	return w.gate.Again() && w.conn != nil && w.sized && w.version >= 0
 }
 
 // begin opens the transaction. When another process has written since the last
@@ -367,20 +369,20 @@ func (w *writer) checkpoint() {
 // close ends the connection after the loop has ended.
 func (w *writer) close() error {
 	if w.conn == nil {
-		return w.gate.close()
+		return w.gate.Close()
 	}
 	if w.total > idlePages/4 {
 		w.restart()
 	}
-	return errors.Join(w.conn.close(), w.gate.close())
+	return errors.Join(w.conn.close(), w.gate.Close())
 }
 
 // restart makes the WAL begin again, so that the next process has no long one to
 // read when it opens the database.
 func (w *writer) restart() {
-	err := w.gate.lock()
+	err := w.gate.Lock()
 	if err == nil {
-		defer w.gate.unlock()
+		defer w.gate.Unlock()
 		w.checkpoint()
 		err = w.conn.exec("UPDATE runs SET epoch = epoch WHERE key = (SELECT max(key) FROM runs)")
 	}

@@ -1,25 +1,18 @@
 //go:build unix
 
-package sqlite
+package lock
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 
 	"golang.org/x/sys/unix"
 )
 
-// Errors of a disk that takes no more, and of one that takes nothing.
-var (
-	diskFull     = []error{unix.ENOSPC, unix.EDQUOT}
-	diskReadOnly = []error{unix.EROFS}
-)
-
 // tryLock takes the lock of a file, or returns errTaken at once.
-func tryLock(f *os.File, mode lockMode) error {
+func tryLock(f *os.File, m mode) error {
 	how := unix.LOCK_SH
-	if mode == exclusive {
+	if m == exclusive {
 		how = unix.LOCK_EX
 	}
 	err := flock(f, how|unix.LOCK_NB)
@@ -46,25 +39,3 @@ func flock(f *os.File, how int) error {
 
 // gone reports whether no process has that id.
 func gone(pid int) bool { return errors.Is(unix.Kill(pid, 0), unix.ESRCH) }
-
-// usable reports why this user may not read and write a file or, with dir, a
-// directory.
-func usable(path string, dir bool) error {
-	rights := uint32(unix.R_OK | unix.W_OK)
-	if dir {
-		rights |= unix.X_OK
-	}
-	if err := unix.Access(path, rights); err != nil {
-		return &fs.PathError{Op: "access", Path: path, Err: err}
-	}
-	return nil
-}
-
-// syncDir makes the names in a directory durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}

@@ -1,16 +1,10 @@
-package sqlite
+package lock
 
 import (
 	"errors"
 	"os"
 
 	"golang.org/x/sys/windows"
-)
-
-// Errors of a disk that takes no more, and of one that takes nothing.
-var (
-	diskFull     = []error{windows.ERROR_DISK_FULL, windows.ERROR_HANDLE_DISK_FULL, windows.ERROR_DISK_QUOTA_EXCEEDED}
-	diskReadOnly = []error{windows.ERROR_WRITE_PROTECT}
 )
 
 // lockedByte stands for the whole file. It lies far behind any content: locks
@@ -22,9 +16,9 @@ func lockFile(f *os.File, flags uint32) error {
 }
 
 // tryLock takes the lock of a file, or returns errTaken at once.
-func tryLock(f *os.File, mode lockMode) error {
+func tryLock(f *os.File, m mode) error {
 	flags := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
-	if mode == exclusive {
+	if m == exclusive {
 		flags |= windows.LOCKFILE_EXCLUSIVE_LOCK
 	}
 	err := lockFile(f, flags)
@@ -51,13 +45,3 @@ func gone(pid int) bool {
 	event, err := windows.WaitForSingleObject(h, 0)
 	return err == nil && event == windows.WAIT_OBJECT_0
 }
-
-// usable reports why this user may not use a file or directory, as far as that
-// is known before it is used: rights are lists here, and only use asks them.
-func usable(path string, _ bool) error {
-	_, err := os.Stat(path)
-	return err
-}
-
-// syncDir has nothing to do: the names in a directory are journaled.
-func syncDir(string) error { return nil }

@@ -1,4 +1,4 @@
-package sqlite
+package lock
 
 import (
 	"errors"
@@ -14,9 +14,9 @@ var network = map[int64]string{
 	0x0bd00bd0: "lustre", 0x47504653: "gpfs", 0x19830326: "beegfs",
 }
 
-// networkKind names the network file system that a directory is on; "" when it
+// NetworkKind names the network file system that a directory is on; "" when it
 // is local.
-func networkKind(dir string) (string, error) {
+func NetworkKind(dir string) (string, error) {
 	var st unix.Statfs_t
 	for {
 		err := unix.Statfs(dir, &st)
@@ -28,10 +28,4 @@ func networkKind(dir string) (string, error) {
 		}
 		return network[int64(uint32(st.Type))], nil
 	}
-}
-
-// noRoom reports whether a disk is full.
-func noRoom(dir string) bool {
-	var st unix.Statfs_t
-	return unix.Statfs(dir, &st) == nil && st.Bavail*uint64(st.Bsize) < 64<<10
 }
