@@ -148,7 +148,7 @@ type ShellRequest struct {
 	Text     string // as the model wrote it
 	Cwd      string // absolute, where it starts
 	Commands []ShellCommand
-	Opaque   []string // parts that the text does not show and no command stands for, in words for people: "the target of > is not literal"
+	Opaque   []string // all that the text does not show, in words for people: "the target of > is not literal"
 	Confined Confinement
 }
 
@@ -178,7 +178,7 @@ type ShellCommand struct {
 	Text     string // as written
 	Cwd      string // absolute directory it runs in; empty when the text does not show it
 	Operands []Operand
-	Opaque   []string // what its text does not show, in words; a rule that allows the command covers it
+	Opaque   []string // which of the request's Opaque is about this command: a rule that allows it covers that
 }
 
 // Operand is a path that a command reads, writes, searches or enters.
