@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
@@ -24,6 +25,13 @@ const maxRules = 20_000
 
 // Available tells what can confine commands here, and why nothing can.
 func Available() (kind Kind, why string) {
+	if !ready.Load() {
+		return None, "this program does not start confined children (confine.Main is not called first of all)"
+	}
+	return landlocked()
+}
+
+func landlocked() (kind Kind, why string) {
 	switch abi, err := landsys.LandlockGetABIVersion(); {
 	case errors.Is(err, syscall.ENOSYS):
 		return None, "this kernel is built without Landlock"
@@ -37,6 +45,9 @@ func Available() (kind Kind, why string) {
 	return Landlock, ""
 }
 
+// ready says that this binary can be started as a confined child.
+var ready atomic.Bool
+
 // self is this binary, also when its file was replaced meanwhile.
 func self() string { return "/proc/self/exe" }
 
@@ -44,6 +55,7 @@ func self() string { return "/proc/self/exe" }
 // does nothing otherwise. It must be the first thing that main does.
 func Main() {
 	if len(os.Args) < 4 || os.Args[1] != marker {
+		ready.Store(true)
 		return
 	}
 	err := become(os.Args[2], os.Args[3:])
@@ -64,7 +76,7 @@ func become(raw string, argv []string) error {
 
 // restrict confines this process for good.
 func (s Spec) restrict() error {
-	if kind, why := Available(); kind == None {
+	if kind, why := landlocked(); kind == None {
 		return errors.New(why)
 	}
 	rules, err := s.readable()
