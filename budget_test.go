@@ -22,6 +22,7 @@ const (
 var larger = map[string]string{
 	"cli":          "one file a command, and nothing that another room needs",
 	"engine":       "the loop of one run and its doors; the fold of a run is a room of its own already",
+	"permission":   "rules, readings, judge and defaults are one argument; what touches a disk is a room of its own",
 	"store/sqlite": "the tables, the writer, and what checks and salvages them, which no other room may see",
 }
 

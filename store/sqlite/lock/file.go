@@ -123,9 +123,9 @@ func Look(name string) (by Record, held bool, err error) {
 	}
 	err = tryLock(f, shared)
 	if errors.Is(err, errTaken) {
-		by, held, err = read(f), true, nil
+		return read(f), true, f.Close() // there is no lock to let go of
 	}
-	return by, held, errors.Join(err, letGo(f))
+	return Record{}, false, errors.Join(err, letGo(f))
 }
 
 // read returns the record of a lock file.
