@@ -52,13 +52,24 @@ func parsePattern(r *Rule, at places) pattern {
 		p.segs = append(p.segs, segment{kind: anyDeep, text: "**"})
 	}
 	for _, part := range parts {
-		p.add(part, len(base))
+		p.add(part, rootSize(base, at.family))
 	}
 	p.trim()
 	return p
 }
 
-// add appends a component and folds "." and "..".
+// rootSize is how many components of a path ".." does not leave.
+func rootSize(path []string, f pathid.Family) int {
+	switch {
+	case f != pathid.Win32 || len(path) == 0:
+		return 0
+	case len(path[0]) == 1:
+		return 1
+	}
+	return 2
+}
+
+// add appends a component and folds "." and "..", which stops at floor.
 func (p *pattern) add(part string, floor int) {
 	switch part {
 	case ".":
@@ -66,7 +77,7 @@ func (p *pattern) add(part string, floor int) {
 	case "..":
 		n := len(p.segs)
 		switch {
-		case n == 0:
+		case n <= floor:
 		case p.segs[n-1].kind == literal:
 			p.segs = p.segs[:n-1]
 		default:
@@ -101,7 +112,8 @@ func (p *pattern) anchor(text string, effect Effect, at places) (base []string, 
 		if w := pathid.Screen(text, pathid.Win32); w != "" && w != pathid.ReservedName {
 			p.unusable = "it is in a device namespace"
 		}
-		return []string{}, winText(text), false
+		base, rest = winVolume(strings.ReplaceAll(text, `\`, "/"))
+		return base, rest, false
 	case strings.HasPrefix(text, "//"):
 		rest = text[2:]
 		if win && len(rest) > 0 && (len(rest) == 1 || rest[1] == '/') {
@@ -135,14 +147,14 @@ func anyDepth(text string, effect Effect, f pathid.Family) bool {
 	return len(parts) == 1 && parts[0] != ".." && parts[0] != "." && parts[0] != "**"
 }
 
-// winText writes a native Windows pattern with slashes: "c/x/**".
-func winText(text string) string {
-	text = strings.ReplaceAll(text, `\`, "/")
+// winVolume divides a native Windows pattern, written with slashes, into its
+// volume and the rest.
+func winVolume(text string) (base []string, rest string) {
 	if strings.HasPrefix(text, "//") {
 		server, rest, _ := strings.Cut(text[2:], "/")
-		return serverName(server) + "/" + rest
+		return []string{serverName(server)}, rest
 	}
-	return strings.ToLower(text[:1]) + text[2:]
+	return []string{strings.ToLower(text[:1])}, text[2:]
 }
 
 // serverName is the first component of a network path. It cannot be taken for a
@@ -154,8 +166,8 @@ func serverName(server string) string {
 	return server
 }
 
-// splitPattern divides a pattern into components. In Win32 a backslash that
-// escapes nothing is a separator.
+// splitPattern divides a pattern into components. In Win32 a backslash is a
+// separator but before a bracket, a brace or "!", which names there can hold.
 func splitPattern(text string, f pathid.Family) (parts []string, why string) {
 	if strings.IndexByte(text, 0) >= 0 {
 		return nil, "it holds a NUL"
@@ -172,7 +184,7 @@ func splitPattern(text string, f pathid.Family) (parts []string, why string) {
 		case text[i] == '/':
 			cut(i)
 		case text[i] != '\\':
-		case f == pathid.Win32 && (i+1 == len(text) || !strings.ContainsRune(`*?[]{}!`, rune(text[i+1]))):
+		case f == pathid.Win32 && (i+1 == len(text) || !strings.ContainsRune(`[]{}!`, rune(text[i+1]))):
 			cut(i)
 		case i+1 < len(text) && text[i+1] != '/':
 			i++
@@ -276,27 +288,33 @@ func (p *pattern) moved(n int, to []string) pattern {
 }
 
 // levels calls yield with every length of a beginning of path that the pattern
-// matches as a whole, until it returns false.
+// matches as a whole, the shortest first, until it returns false. It keeps the
+// set of places in the pattern where a match may be, so many "**" cost no more.
 func (p *pattern) levels(path []string, yield func(int) bool) {
-	var walk func(si, pi int) bool
-	walk = func(si, pi int) bool {
-		for ; si < len(p.segs); si, pi = si+1, pi+1 {
-			s := &p.segs[si]
-			if s.kind == anyDeep {
-				for k := pi; k <= len(path); k++ {
-					if !walk(si+1, k) {
-						return false
-					}
-				}
-				return true
-			}
-			if pi == len(path) || !s.match(path[pi]) {
-				return true
+	size := len(p.segs) + 1
+	now, next := make([]bool, size), make([]bool, size)
+	now[0] = true
+	for pi := 0; ; pi++ {
+		for si := range p.segs {
+			if now[si] && p.segs[si].kind == anyDeep {
+				now[si+1] = true
 			}
 		}
-		return yield(pi)
+		if now[size-1] && !yield(pi) || pi == len(path) {
+			return
+		}
+		clear(next)
+		for si := range p.segs {
+			switch s := &p.segs[si]; {
+			case !now[si]:
+			case s.kind == anyDeep:
+				next[si] = true
+			case s.match(path[pi]):
+				next[si+1] = true
+			}
+		}
+		now, next = next, now
 	}
-	walk(0, 0)
 }
 
 func (p *pattern) folded(f folding) pattern {
