@@ -108,7 +108,7 @@ func TestBackgroundEndsWithShell(t *testing.T) {
 func TestBackgroundTimeout(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t, nil)
-	a.run(map[string]any{"command": "echo up; sleep 60", "background": true, "timeoutMs": 100})
+	a.run(map[string]any{"command": "echo up; sleep 60", "background": true, "timeoutMs": 2000})
 	if got, report := a.until("b1", "time limit"); !report.TimedOut || !strings.Contains(got, "up\n") {
 		t.Errorf("%q, %+v", got, report)
 	}
