@@ -55,6 +55,9 @@ func encodingOf(raw []byte, last bool) encoding {
 	if !last {
 		raw = raw[:len(raw)-cutRune(raw)]
 	}
+	if utf8.Valid(raw) {
+		return asUTF8
+	}
 	good, bad := 0, 0
 	for i := 0; i < len(raw); {
 		if raw[i] < utf8.RuneSelf {
@@ -69,10 +72,7 @@ func encodingOf(raw []byte, last bool) encoding {
 		}
 		i += n
 	}
-	switch {
-	case bad == 0:
-		return asUTF8
-	case good > bad:
+	if good > bad {
 		return asDamaged
 	}
 	return asLatin1

@@ -30,7 +30,7 @@ const (
 	maxOutput = 48 << 10  // of the text of a result
 	maxLine   = 2000      // of a line of a file that is shown
 	maxFiles  = 200_000   // files of one search
-	maxVisits = 2_000_000 // entries of one search
+	maxVisits = 1_000_000 // entries of one search
 )
 
 //go:embed *.md *.schema.json
@@ -38,7 +38,7 @@ var texts embed.FS
 
 // Tools returns the tools, in the order a model should see them.
 func Tools(c Config) []tool.Tool {
-	s := searcher{ripgrep: c.Ripgrep}
+	s := newSearcher(c.Ripgrep)
 	return []tool.Tool{
 		made("read", workflow.EffectRead, tool.OpRead, tool.AbsentNone, read),
 		made("write", workflow.EffectWrite, tool.OpWrite, tool.AbsentNone, write),

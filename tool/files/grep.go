@@ -41,7 +41,10 @@ type found struct {
 }
 
 // searcher is the grep tool.
-type searcher struct{ ripgrep string }
+type searcher struct {
+	ripgrep string
+	usable  func() bool
+}
 
 // search is one call of it.
 type search struct {

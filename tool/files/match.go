@@ -81,9 +81,9 @@ func (r *search) lines(e tool.Entry, s string) {
 	name := shown(r.call.Place, e.Rel)
 	content := r.args.Mode == "" || r.args.Mode == "content"
 	count, last := 0, 0
-	all := strings.Split(strings.TrimSuffix(s, "\n"), "\n")
-	for i, line := range all {
-		if !r.line.MatchString(matchable(line)) {
+	all := indexLines(s)
+	for i := range all.len() {
+		if !r.line.MatchString(matchable(all.at(i))) {
 			continue
 		}
 		if count++; count == 1 {
@@ -112,6 +112,36 @@ func (r *search) lines(e tool.Entry, s string) {
 	r.text.WriteString(entry)
 }
 
+// lineIndex knows where the lines of a text are.
+type lineIndex struct {
+	text string
+	ends []uint32 // of each line, without the line feed
+}
+
+// indexLines finds the lines of a text of at most 4 GiB.
+func indexLines(s string) lineIndex {
+	x := lineIndex{text: s}
+	for at := 0; at < len(s); {
+		n := strings.IndexByte(s[at:], '\n')
+		if n < 0 {
+			n = len(s) - at
+		}
+		x.ends = append(x.ends, uint32(at+n)) //nolint:gosec // bounded by maxScan, twice that when decoded
+		at += n + 1
+	}
+	return x
+}
+
+func (x lineIndex) len() int { return len(x.ends) }
+
+func (x lineIndex) at(i int) string {
+	from := uint32(0)
+	if i > 0 {
+		from = x.ends[i-1] + 1
+	}
+	return x.text[from:x.ends[i]]
+}
+
 // matchable is the part of a line that is matched.
 func matchable(line string) string {
 	return strings.TrimSuffix(line[:min(len(line), maxLineMatch)], "\r")
@@ -119,7 +149,7 @@ func matchable(line string) string {
 
 // show writes line i and its context. last is the number of the last line that is
 // shown of this file. It reports whether there was room.
-func (r *search) show(name string, all []string, i int, last *int, first bool) bool {
+func (r *search) show(name string, all lineIndex, i int, last *int, first bool) bool {
 	if r.out.Shown >= r.args.Limit {
 		return false
 	}
@@ -133,9 +163,9 @@ func (r *search) show(name string, all []string, i int, last *int, first bool) b
 	} else if from > *last && r.before+r.after > 0 {
 		b.WriteString("--\n")
 	}
-	to := min(i+r.after, len(all)-1)
+	to := min(i+r.after, all.len()-1)
 	for n := from; n <= to; n++ {
-		if n > i && r.line.MatchString(matchable(all[n])) {
+		if n > i && r.line.MatchString(matchable(all.at(n))) {
 			to = n - 1 // it is shown as a match itself
 			break
 		}
@@ -143,7 +173,7 @@ func (r *search) show(name string, all []string, i int, last *int, first bool) b
 		if n == i {
 			mark = ':'
 		}
-		fmt.Fprintf(&b, "%d%c%s\n", n+1, mark, r.clip(all[n]))
+		fmt.Fprintf(&b, "%d%c%s\n", n+1, mark, r.clip(all.at(n)))
 	}
 	if r.text.Len()+b.Len() > maxOutput {
 		return false

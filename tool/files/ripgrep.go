@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os/exec"
+	"sync"
 	"time"
 
 	"github.com/tenonrun/tenon/tool"
@@ -19,11 +20,25 @@ const (
 	maxWait     = time.Minute // of one process
 )
 
+// newSearcher makes the grep tool. A program that does not say that it is ripgrep
+// is not used.
+func newSearcher(program string) searcher {
+	return searcher{ripgrep: program, usable: sync.OnceValue(func() bool {
+		if program == "" {
+			return false
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		out, err := exec.CommandContext(ctx, program, "--no-config", "--version").Output()
+		return err == nil && bytes.HasPrefix(out, []byte("ripgrep "))
+	})}
+}
+
 // candidates tells, of files that were judged, which may have a match; nil for
 // all. Ripgrep answers with names only: each file is opened through the fence and
 // matched here, so that the result is the same without it.
 func (s searcher) candidates(ctx context.Context, n needle, list []tool.Entry) []bool {
-	if s.ripgrep == "" || len(n.any) == 0 || len(list) < minRipgrep {
+	if len(n.any) == 0 || len(list) < minRipgrep || !s.usable() {
 		return nil
 	}
 	index := make(map[string]int, len(list))
