@@ -156,8 +156,16 @@ type object struct {
 }
 
 type shape struct {
-	Type  any    `json:"type"`
-	Items *shape `json:"items"`
+	Type any `json:"type"`
+}
+
+// UnmarshalJSON takes true and false as schemas that say nothing about a type.
+func (s *shape) UnmarshalJSON(raw []byte) error {
+	if len(raw) > 0 && raw[0] != '{' {
+		return nil
+	}
+	type plain shape
+	return json.Unmarshal(raw, (*plain)(s))
 }
 
 func (o object) has(name string) bool { _, ok := o.Properties[name]; return ok }

@@ -29,11 +29,16 @@ func (f *Fence) Write(ctx context.Context, p tool.Place, d tool.Draft) (tool.Cha
 	if d.Expect != "" && d.Expect != c.Before {
 		return c, &tool.Changed{Path: p.Spelled, Expected: d.Expect, Found: c.Before}
 	}
+	if err := unmoved(p); err != nil {
+		return c, err
+	}
 	staged, err := stage(p, d)
+	if staged != "" {
+		defer os.Remove(staged)
+	}
 	if err != nil {
 		return c, failed("writing", p, err)
 	}
-	defer os.Remove(staged)
 	if d.Announce != nil {
 		if err := d.Announce(ctx, c); err != nil {
 			return c, err
@@ -42,10 +47,21 @@ func (f *Fence) Write(ctx context.Context, p tool.Place, d tool.Draft) (tool.Cha
 	if now, err := f.Digest(ctx, p.Canonical); err != nil || now != c.Before {
 		return c, &tool.Changed{Path: p.Spelled, Expected: c.Before, Found: now}
 	}
+	if err := unmoved(p); err != nil {
+		return c, err
+	}
 	if err := os.Rename(staged, p.Canonical); err != nil {
 		return c, failed("writing", p, err)
 	}
 	return c, nil
+}
+
+// unmoved makes sure that a place still leads to where it was judged.
+func unmoved(p tool.Place) error {
+	if now, err := canonical(p.Canonical, 0); err != nil || now != p.Canonical {
+		return &tool.Failed{What: tool.Quote(p.Spelled) + " leads elsewhere since it was judged", Next: "try again"}
+	}
+	return nil
 }
 
 // stage puts the new content beside the file.
