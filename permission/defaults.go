@@ -2,6 +2,7 @@ package permission
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/tenonrun/tenon/internal/pathid"
@@ -75,61 +76,62 @@ func NewDefaults(ctx context.Context, c DefaultsConfig, env Env) *Defaults {
 	if d.family == pathid.None && len(c.Roots) > 0 {
 		d.family = pathid.Of(c.Roots[0])
 	}
-	add := func(to *[][]string, dir string, below ...string) {
-		for _, at := range d.forms(ctx, env, dir) {
-			*to = append(*to, at)
-		}
-		for _, name := range below {
-			at := components(dir, d.family)
-			if at == nil {
-				return
-			}
-			at = append(at, strings.Split(name, "/")...)
-			*to = append(*to, at)
-			for _, led := range d.forms(ctx, env, joinPath(at, d.family)) {
-				*to = append(*to, led)
-			}
-		}
-	}
+	at := locating{ctx: ctx, env: env, family: d.family}
 	for _, root := range c.Roots {
-		add(&d.roots, root)
-		var here [][]string
-		add(&here, root, append(append([]string(nil), guardedDirs...), startup...)...)
-		d.guarded = append(d.guarded, here[len(d.forms(ctx, env, root)):]...)
+		d.roots = append(d.roots, at.forms(root)...)
+		d.guarded = append(d.guarded, at.below(root, guardedDirs...)...)
+		d.guarded = append(d.guarded, at.below(root, startup...)...)
 	}
 	for _, dir := range c.Readable {
-		add(&d.readable, dir)
+		d.readable = append(d.readable, at.forms(dir)...)
 	}
 	for _, dir := range c.Private {
-		add(&d.private, dir)
+		d.private = append(d.private, at.forms(dir)...)
 	}
 	if c.Home != "" {
-		var here [][]string
-		skip := len(d.forms(ctx, env, c.Home))
-		add(&here, c.Home, keyStores...)
-		d.private = append(d.private, here[skip:]...)
-		here = nil
-		add(&here, c.Home, startup...)
-		d.guarded = append(d.guarded, here[skip:]...)
+		d.private = append(d.private, at.below(c.Home, keyStores...)...)
+		d.guarded = append(d.guarded, at.below(c.Home, startup...)...)
 	}
 	return d
 }
 
-// forms gives the components of a directory and of the place where it leads.
-func (d *Defaults) forms(ctx context.Context, env Env, dir string) [][]string {
-	var list [][]string
-	at := components(dir, d.family)
+// locating finds the components of directories.
+type locating struct {
+	ctx    context.Context
+	env    Env
+	family pathid.Family
+}
+
+// forms gives a directory as spelled and, if that is elsewhere, where it leads.
+func (l locating) forms(dir string) [][]string {
+	at := components(dir, l.family)
 	if at == nil {
 		return nil
 	}
-	list = append(list, at)
-	if env == nil {
+	list := [][]string{at}
+	if l.env == nil {
 		return list
 	}
-	if lead, err := env.Lead(ctx, joinPath(at, d.family)); err == nil && lead.To != "" {
-		if to := components(lead.To, d.family); to != nil && !(len(to) == len(at) && hasPrefix(to, at)) {
-			list = append(list, to)
-		}
+	lead, err := l.env.Lead(l.ctx, joinPath(at, l.family))
+	if err != nil {
+		return list
+	}
+	if to := components(lead.To, l.family); to != nil && !slices.Equal(to, at) {
+		list = append(list, to)
+	}
+	return list
+}
+
+// below gives the forms of what lies in a directory by slash-separated names.
+func (l locating) below(dir string, names ...string) [][]string {
+	at := components(dir, l.family)
+	if at == nil {
+		return nil
+	}
+	var list [][]string
+	for _, name := range names {
+		full := append(slices.Clone(at), strings.Split(name, "/")...)
+		list = append(list, l.forms(joinPath(full, l.family))...)
 	}
 	return list
 }
@@ -144,7 +146,7 @@ func (d *Defaults) over(v Verdict, p *Policy, q *question) Verdict {
 		return d.says(Deny, "this turn may only read", "write access was not given to this turn")
 	}
 	if r.Kind == pathid.AtPath {
-		if view, path, ok := d.in(r, d.isPrivate, q.folds); ok {
+		if view, path, ok := d.in(r, private, q.folds); ok {
 			return at(d.says(Deny, "keys and the program's own state are closed", "it is a place of keys or of the program itself"), view, path)
 		}
 	}
@@ -152,7 +154,7 @@ func (d *Defaults) over(v Verdict, p *Policy, q *question) Verdict {
 		return d.asked(v)
 	}
 	if r.Kind == pathid.AtPath && q.op == OpWrite {
-		if view, path, ok := d.in(r, d.isGuarded, q.folds); ok {
+		if view, path, ok := d.in(r, guarded, q.folds); ok {
 			t := p.Rules.tablesOf(q.tool)
 			if got, ok := t.allow.admit(q.allowed(), q.folds, func(r *Rule) bool { return r.Owner() != Repository }); ok {
 				return ruleVerdict(got)
@@ -201,20 +203,20 @@ func (d *Defaults) silent(q *question) Verdict {
 	if !r.Known() {
 		return d.asked(d.says(Ask, "a path that cannot be followed to its end is asked about", unknown(r)))
 	}
-	view, path, outside := d.in(r, func(path []string, f Fold) bool { return !d.inRoots(path) }, Fold{})
+	view, path, out := d.in(r, outside, Fold{})
 	switch {
-	case q.op == OpWrite && outside:
+	case q.op == OpWrite && out:
 		return at(d.says(Deny, "writes outside the roots are denied", "it is outside the work tree and the added directories"), view, path)
 	case q.op == OpWrite && d.Mode == ModeAskWrites:
 		return d.says(Ask, "the mode ask-writes asks about every write", "no rule allows this write")
 	case q.op == OpWrite:
 		return d.says(Allow, "writes inside the roots are allowed", "it is inside the roots")
-	case outside:
-		if _, _, unreadable := d.in(r, func(path []string, f Fold) bool { return !d.inRoots(path) && !under(d.readable, path, Fold{}) }, Fold{}); unreadable {
+	case out:
+		if _, _, no := d.in(r, unreadable, Fold{}); no {
 			return at(d.asked(d.says(Ask, "reads outside the roots are asked about", "it is outside the work tree and the added directories")), view, path)
 		}
 	}
-	if view, path, ok := d.in(r, isEnvFile, q.folds); ok {
+	if view, path, ok := d.in(r, envFile, q.folds); ok {
 		return at(d.asked(d.says(Ask, "files named .env… are asked about", "such files often hold secrets")), view, path)
 	}
 	return d.says(Allow, "reads inside the roots are allowed", "it is inside the roots")
@@ -230,20 +232,45 @@ func unknown(r *Reading) string {
 	return "where it leads is not known"
 }
 
-// in looks for a view that a test holds for.
-func (d *Defaults) in(r *Reading, test func([]string, Fold) bool, fold Fold) (View, string, bool) {
+// zone is a set of paths.
+type zone uint8
+
+const (
+	private    zone = iota // never read or written
+	guarded                // may be run later
+	outside                // of all roots
+	unreadable             // outside, and of the readable directories too
+	envFile                // named .env…
+)
+
+func (d *Defaults) holds(z zone, path []string, f Fold) bool {
+	switch z {
+	case private:
+		return d.isPrivate(path, f)
+	case guarded:
+		return d.isGuarded(path, f)
+	case outside:
+		return !under(d.roots, path, Fold{})
+	case unreadable:
+		return !under(d.roots, path, Fold{}) && !under(d.readable, path, Fold{})
+	}
+	return isEnvFile(path, f)
+}
+
+// in looks for a view that lies in a zone.
+func (d *Defaults) in(r *Reading, z zone, fold Fold) (View, string, bool) {
 	if r.Family == pathid.Win32 {
 		fold.Case = true
 	}
 	var names [48]string
-	if test(splitPath(names[:0], r.Lexical, r.Family), fold) {
+	if d.holds(z, splitPath(names[:0], r.Lexical, r.Family), fold) {
 		return Lexical, r.Lexical, true
 	}
-	if r.Canonical != "" && r.Canonical != r.Lexical && test(splitPath(names[:0], r.Canonical, r.Family), fold) {
+	if r.Canonical != "" && r.Canonical != r.Lexical && d.holds(z, splitPath(names[:0], r.Canonical, r.Family), fold) {
 		return Canonical, r.Canonical, true
 	}
 	for _, hop := range r.Hops {
-		if test(splitPath(names[:0], hop, r.Family), fold) {
+		if d.holds(z, splitPath(names[:0], hop, r.Family), fold) {
 			return Hop, hop, true
 		}
 	}
@@ -274,15 +301,19 @@ func (d *Defaults) isGuarded(path []string, f Fold) bool {
 	if under(d.guarded, path, f) {
 		return true
 	}
-	for _, name := range path {
+	inner := 0 // a root may lie below a ".git" itself
+	for _, root := range d.roots {
+		if hasPrefix(path, root) {
+			inner = max(inner, len(root))
+		}
+	}
+	for _, name := range path[inner:] {
 		if sameName(name, ".git", f) {
 			return true
 		}
 	}
 	return false
 }
-
-func (d *Defaults) inRoots(path []string) bool { return under(d.roots, path, Fold{}) }
 
 func isEnvFile(path []string, f Fold) bool {
 	if len(path) == 0 {

@@ -193,7 +193,9 @@ func (p *Policy) ruled(q *question) Verdict {
 		case q.protective.Kind == pathid.Unreadable:
 			pending = true
 		case q.protective.Kind == pathid.AtPath:
-			if r, ok := list.reached(&q.protective, q.folds); ok {
+			// An early look found no deny of what is written.
+			skip := list == &t.deny && q.folds == (Fold{})
+			if r, ok := list.reached(&q.protective, q.folds, skip); ok {
 				return ruleVerdict(r)
 			}
 		}
@@ -210,10 +212,12 @@ func (p *Policy) ruled(q *question) Verdict {
 	return Verdict{}
 }
 
-// reached looks at every view of a path.
-func (t *table) reached(r *Reading, fold Fold) (reach, bool) {
-	if got, ok := t.tighten(Lexical, r.Lexical, r.Family, fold); ok {
-		return got, true
+// reached looks at every view of a path, but what is written where that was done.
+func (t *table) reached(r *Reading, fold Fold, skipLexical bool) (reach, bool) {
+	if !skipLexical {
+		if got, ok := t.tighten(Lexical, r.Lexical, r.Family, fold); ok {
+			return got, true
+		}
 	}
 	for _, hop := range r.Hops {
 		if got, ok := t.tighten(Hop, hop, r.Family, fold); ok {

@@ -110,6 +110,7 @@ func TestGrammar(t *testing.T) {
 		{"@a deny Read(*.env); @b deny Read(!x.env)", "/p/x.env", ""},
 		{"deny Read(*.env); ask Read(!x.env)", "/p/x.env", ""},
 		{"deny Read(*.env); deny Read(!x.env); deny Read(./x.env)", "/p/x.env", "/p/a/x.env"},
+		{"deny Read(*.env); deny Read(!sam)", "/p/sam.env", ""},
 		{"deny Read(*.env); deny Grep(!x.env)", "/p/x.env", ""},
 	} {
 		j := judgeOf(t, permission.Scope{Root: "/p", Home: "/home/u"}, mirror{}, strings.Split(c.rules, "; ")...)
@@ -144,6 +145,17 @@ func TestAllowIsNarrower(t *testing.T) {
 		j := judgeOf(t, permission.Scope{Root: "/p"}, mirror{}, strings.Split(c.rules, "; ")...)
 		if v := j.Judge(t.Context(), call("read", "/p", c.path)); v.Effect.String() != c.want {
 			t.Errorf("%s: %s is %v", c.rules, c.path, v.Effect)
+		}
+	}
+}
+
+func TestEveryViewIsComparedByName(t *testing.T) {
+	t.Parallel()
+	env := fixed{resolved: permission.Resolved{Canonical: "/p/a/x", Exists: true}}
+	j := judgeRules(rules(t, "allow Read(//p/a/**)"), env)
+	for p, want := range map[string]permission.Effect{"/p/a/y": permission.Allow, "/p/ab/x": permission.None, "/p/a-b": permission.None} {
+		if got := effect(j, p); got != want {
+			t.Errorf("%s, which leads to /p/a/x, is %v", p, got)
 		}
 	}
 }

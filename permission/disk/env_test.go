@@ -19,7 +19,9 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
+	"github.com/tenonrun/tenon/internal/pathid"
 	"github.com/tenonrun/tenon/permission"
+	"github.com/tenonrun/tenon/tool"
 )
 
 func tempDir(t testing.TB) string {
@@ -338,6 +340,21 @@ func benchJudge(t testing.TB, root string, n int) (*permission.Judge, *permissio
 		&permission.Call{Tool: "read", Protective: target, Declared: target, Args: map[string]any{}, Bases: permission.Bases{Root: root}}
 }
 
+// spent reports the processor time of an operation, which other work on the
+// machine changes less than the time of the clock.
+func spent(b *testing.B) func() {
+	before := cpuTime()
+	return func() { b.ReportMetric(float64(cpuTime()-before)/float64(b.N), "cpu-ns/op") }
+}
+
+func cpuTime() int64 {
+	var use unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &use) != nil {
+		return 0
+	}
+	return use.Utime.Nano() + use.Stime.Nano()
+}
+
 func BenchmarkJudge(b *testing.B) {
 	at := tempDir(b)
 	ok(b, os.MkdirAll(at+"/a/b/c/d/e", 0o700))
@@ -350,6 +367,7 @@ func BenchmarkJudge(b *testing.B) {
 	}{{"plain", "a/b/c/d/e/f", permission.Allow}, {"linked", "link/b/c/d/e/f", permission.None}, {"missing", "a/b/c/d/e/new", permission.Allow}, {"denied", "secret7/x", permission.Deny}} {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
+			defer spent(b)()
 			call.Args["file_path"] = c.path
 			for b.Loop() {
 				if v := judge.Judge(b.Context(), call); v.Effect != c.want {
@@ -357,6 +375,42 @@ func BenchmarkJudge(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+func BenchmarkFence(b *testing.B) {
+	at := tempDir(b)
+	ok(b, os.MkdirAll(at+"/a/b/c/d/e", 0o700))
+	ok(b, os.WriteFile(at+"/a/b/c/d/e/f", nil, 0o600))
+	f, _, err := Open(b.Context(), Config{Root: at, Home: "/home/u", Access: permission.AccessWrite})
+	ok(b, err)
+	defer f.Close()
+	for _, op := range []tool.Op{tool.OpRead, tool.OpWrite} {
+		r := tool.Request{
+			Tool: map[tool.Op]string{tool.OpRead: "read", tool.OpWrite: "write"}[op], Args: &tool.Args{Values: map[string]any{"file_path": "a/b/c/d/e/f"}},
+			Target: tool.Target{Slot: "file_path", Base: tool.BaseCwd, Absent: tool.AbsentNone, Op: op},
+		}
+		b.Run(string(op), func(b *testing.B) {
+			b.ReportAllocs()
+			defer spent(b)()
+			for b.Loop() {
+				if _, err := f.Judge(b.Context(), r); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkRules measures the rules alone, on a view in hand.
+func BenchmarkRules(b *testing.B) {
+	judge, _ := benchJudge(b, "/", 200)
+	r := permission.Place(permission.Spelling{Kind: pathid.AtPath, Spelled: "/a/b/c/d/e/f", Family: pathid.Posix})
+	r.Asked, r.Canonical = true, r.Lexical
+	b.ReportAllocs()
+	defer spent(b)()
+	for b.Loop() {
+		judge.JudgeReading(b.Context(), "read", permission.OpRead, r)
 	}
 }
 

@@ -119,6 +119,17 @@ func TestRulesOverDefaults(t *testing.T) {
 	}
 }
 
+func TestRootBelowGitDirectory(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "main/.git/trees/x/a", "main/.git/trees/x/.git")
+	f := w.fenceOf(disk.Config{Root: w.path("main/.git/trees/x"), Access: permission.AccessWrite})
+	for p, want := range map[string]string{"a": "allow", ".git": "ask", "sub/.git/config": "ask"} {
+		if _, err := w.judge(f, "edit", p); outcome(err) != want {
+			t.Errorf("%s is %s, not %s", p, outcome(err), want)
+		}
+	}
+}
+
 func TestDenialTellsBothEnds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "out/x", "proj/mid -> /out/x", "proj/a -> mid")

@@ -43,7 +43,7 @@ func (f *Fence) judgeOperands(ctx context.Context, r tool.ShellRequest) (asked, 
 	for _, c := range r.Commands {
 		for _, o := range c.Operands {
 			v := f.judgePath(ctx, toolFor("bash", o.Op), o.Op, o.Base, o.Spelled)
-			if v.Rule == nil && harmless(v.Reading.Lexical) || v.Effect == permission.Allow {
+			if v.Rule == nil && (harmless(v.Reading.Lexical) || harmless(o.Spelled)) || v.Effect == permission.Allow {
 				continue
 			}
 			t := told(&v)
