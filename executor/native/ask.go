@@ -69,7 +69,7 @@ func (w *work) allow(ctx context.Context, v tool.Verdict) error {
 	if err != nil {
 		return fmt.Errorf("asking about a call: %w", err)
 	}
-	if stays, ok := w.fence.(*allowing); ok && slices.Contains(stays.allowed, v) {
+	if slices.Contains(w.allowed, v) {
 		v.Reason = "a person allowed it, but it cannot be let through: " + v.Reason
 		return &tool.Denied{Verdict: v}
 	}
@@ -89,6 +89,7 @@ func (w *work) allow(ctx context.Context, v tool.Verdict) error {
 			return err
 		}
 	}
+	w.allowed = append(w.allowed, v)
 	switch label {
 	case allowTurn:
 		w.granted = append(w.granted, v)

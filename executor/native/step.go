@@ -48,8 +48,9 @@ type work struct {
 	mu      sync.Mutex
 	intends func(json.RawMessage) error
 	intent  intent
-	granted []tool.Verdict
-	asked   int // questions of the tool itself
+	allowed []tool.Verdict // that a person was asked about
+	granted []tool.Verdict // for the rest of the turn
+	asked   int            // questions of the tool itself
 }
 
 // step runs a call, or takes the memo of its step.
