@@ -174,7 +174,7 @@ func (t *Tenon) checks(w *Workflow) (commands, setup []workflow.Check, err error
 	if err != nil && !usesKind(w, "verify", "implementation", "implementation-step") {
 		return nil, nil, nil
 	}
-	if name := needsPlan(w); err == nil && len(commands) == 0 && name != "" {
+	if name := planned(w, false); err == nil && len(commands) == 0 && name != "" {
 		return nil, nil, noPlan("node %s of %s verifies with the configured commands, and none are configured", name, w.Name)
 	}
 	return commands, setup, err
@@ -199,23 +199,30 @@ func noPlan(format string, args ...any) error {
 		WithHint("name one with --verify, or add verification.commands to .tenon/config.yaml")
 }
 
-// needsPlan returns a node that verifies with the configured commands, or "".
-func needsPlan(w *Workflow) string {
+// planned returns a node that verifies with the configured commands, or "";
+// proposed counts those, too, that may have others proposed to them.
+func planned(w *Workflow, proposed bool) string {
 	for _, n := range w.Nodes {
 		var p struct {
 			Commands       any    `json:"commands"`
 			AdditionalFrom string `json:"additionalCommandsFrom"`
 		}
-		if n.Kind == "verify" && json.Unmarshal(paramsOf(w.Definition, n), &p) == nil && p.Commands == "configured" && p.AdditionalFrom == "" {
+		if n.Kind == "verify" && json.Unmarshal(paramsOf(w.Definition, n), &p) == nil && p.Commands == "configured" && (p.AdditionalFrom == "" || proposed) {
 			return n.Node
 		}
 	}
 	for _, ref := range slices.Sorted(maps.Keys(w.Children)) {
-		if name := needsPlan(w.Children[ref]); name != "" {
+		if name := planned(w.Children[ref], proposed); name != "" {
 			return name
 		}
 	}
 	return ""
+}
+
+// UsesPlan reports whether a node of the workflow, or of its children, verifies
+// with the configured plan, or what takes its place.
+func (w *Workflow) UsesPlan() bool {
+	return planned(w, true) != "" || usesKind(w, "implementation", "implementation-step")
 }
 
 func usesKind(w *Workflow, kinds ...string) bool {

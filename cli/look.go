@@ -126,6 +126,13 @@ func visits(ctx context.Context, s store.Store, run workflow.RunID) ([]*visitRow
 	return rows, err
 }
 
+// stopped corrects a row of a run that no process drives.
+func (r *visitRow) stopped() {
+	if r.Status == "running" {
+		r.Status = string(workflow.StatusInterrupted)
+	}
+}
+
 func (r *visitRow) fold(e workflow.Event) {
 	switch p := e.Payload.(type) {
 	case *workflow.Admitted:
@@ -192,6 +199,11 @@ func (a *app) showCmd() *cobra.Command {
 				return err
 			}
 			res.Next = a.next(res)
+			if res.Status == workflow.StatusInterrupted {
+				for _, r := range rows {
+					r.stopped()
+				}
+			}
 			if a.json || a.jsonl {
 				a.document(struct {
 					history.Result

@@ -91,6 +91,9 @@ func (a *app) runCmd() *cobra.Command {
 				return history.Result{}, err
 			}
 			a.warnings(wf)
+			if len(verify) > 0 && !wf.UsesPlan() {
+				fmt.Fprintf(a.std.Err, "warning: --verify changes nothing: no node of %s verifies with the configured commands\n", wf.Name)
+			}
 			q := tenon.Request{Workflow: wf, By: a.who(), Change: first(change, t.Project.Config.Launch.Change),
 				Budget: workflow.Budget{MaxTokens: budget.Tokens, MaxCostUSD: budget.CostUSD, MaxDurationMs: budget.DurationMs}}
 			if q.Inputs, err = in.read(a, wf); err != nil {

@@ -238,7 +238,7 @@ func (a *attempt) Ask(_ context.Context, q piece.Ask) (workflow.Answer, error) {
 func (m *ask) handle(r *run) error {
 	v := m.a.cmd.Visit
 	for _, q := range r.Memory.Asked[v] {
-		if q.Round != m.ask.Round {
+		if q.Round != m.ask.Round || q.Key != m.ask.Key {
 			continue
 		}
 		if q.Answer == nil {
@@ -251,9 +251,12 @@ func (m *ask) handle(r *run) error {
 		m.reply <- answered{answer: ans}
 		return nil
 	}
-	now := r.e.now()
+	now, name := r.e.now(), fmt.Sprint(m.ask.Round)
+	if m.ask.Key != "" {
+		name = "key " + m.ask.Key
+	}
 	q := workflow.Question{
-		ID:  ident.Derive("q", string(r.ID), string(v), fmt.Sprint(m.ask.Round)),
+		ID: ident.Derive("q", string(r.ID), string(v), name), Key: m.ask.Key,
 		Run: r.ID, Visit: v, Node: m.a.cmd.Node, Kind: m.ask.Kind, Text: m.ask.Text, Schema: m.ask.Schema,
 		Options: m.ask.Options, Bound: m.ask.Bound, Round: m.ask.Round, Asked: now,
 	}

@@ -58,8 +58,11 @@ func (a *attempt) certify(ctx context.Context, p piece.Piece, res *workflow.Sett
 	}
 	hash, err := a.Candidate(ctx)
 	if err != nil { // the work is done all the same
-		res.Verified = nil
-		res.Warnings = append(res.Warnings, fmt.Sprintf("hashing the work tree after %s: %v", a.cmd.Node, err))
+		why := fmt.Sprintf("hashing the work tree after %s: %v", a.cmd.Node, err)
+		res.Warnings = append(res.Warnings, why)
+		if res.Verified != nil {
+			disprove(res, why)
+		}
 		return nil
 	}
 	res.Candidate = hash
@@ -72,8 +75,9 @@ func (a *attempt) certify(ctx context.Context, p piece.Piece, res *workflow.Sett
 	}
 	switch proposed := *res.Verified; {
 	case !p.Certifies || !kept.Certifies() || kept.Receipt != proposed.Receipt || kept.Candidate != proposed.Candidate:
-		res.Verified = nil
-		res.Warnings = append(res.Warnings, fmt.Sprintf("%s: %s calls the work verified without a receipt of its own that proves it", a.cmd.Node, a.cmd.Kind))
+		why := fmt.Sprintf("%s: %s calls the work verified without a receipt of its own that proves it", a.cmd.Node, a.cmd.Kind)
+		res.Warnings = append(res.Warnings, why)
+		disprove(res, why)
 	case proposed.Candidate != hash:
 		return a.contradict(kept, res)
 	}
@@ -90,7 +94,8 @@ func (a *attempt) contradict(kept workflow.EvidenceKept, res *workflow.Settled) 
 	if err := a.record(&kept); err != nil {
 		return err
 	}
-	res.Verified, res.Status = nil, ""
+	disprove(res, changed)
+	res.Status = ""
 	declared := a.r.e.outcomes(a.r.Start, a.cmd)
 	for _, outcome := range []string{"fail", "reverify", "failed"} {
 		if slices.Contains(declared, outcome) {
@@ -99,10 +104,15 @@ func (a *attempt) contradict(kept workflow.EvidenceKept, res *workflow.Settled) 
 		}
 	}
 	res.History += "\n" + changed
+	return nil
+}
+
+// disprove takes a proposal back, also where the output speaks of it.
+func disprove(res *workflow.Settled, why string) {
+	res.Verified = nil
 	var out map[string]json.RawMessage
 	if bytes.HasPrefix(res.Output.JSON, []byte("{")) && json.Unmarshal(res.Output.JSON, &out) == nil {
-		out["valid"], out["verified"], out["reason"] = json.RawMessage("false"), json.RawMessage("null"), rawOf(changed)
+		out["valid"], out["verified"], out["reason"] = json.RawMessage("false"), json.RawMessage("null"), rawOf(why)
 		res.Output = workflow.Inline(rawOf(out))
 	}
-	return nil
 }

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"hash/crc32"
 
 	"github.com/tenonrun/tenon/executor"
 	"github.com/tenonrun/tenon/piece"
@@ -47,9 +46,5 @@ func (a *attempt) Step(ctx context.Context, s executor.Step) (json.RawMessage, e
 
 // Consult implements executor.Person.
 func (a *attempt) Consult(ctx context.Context, q executor.Question) (workflow.Answer, error) {
-	return a.Ask(ctx, piece.Ask{Round: consulted | int(crc32.ChecksumIEEE([]byte(q.Key))>>2), Kind: q.Kind, Text: q.Text, Options: q.Options, Schema: q.Schema})
+	return a.Ask(ctx, piece.Ask{Key: q.Key, Kind: q.Kind, Text: q.Text, Options: q.Options, Schema: q.Schema})
 }
-
-// consulted marks the rounds of questions that turns ask; pieces count theirs
-// from 1.
-const consulted = 1 << 30

@@ -157,9 +157,11 @@ type Frame struct {
 	Now          workflow.Time // of the admission
 }
 
-// Ask is a question of a piece. Round names it inside its visit, from 1.
+// Ask is a question of a piece. Round names it inside its visit, from 1, or Key
+// where there is no order.
 type Ask struct {
 	Round   int
+	Key     string
 	Kind    string // workflow.AskQuestion, …
 	Text    string
 	Schema  json.RawMessage

@@ -194,7 +194,8 @@ type Question struct {
 	Schema   json.RawMessage `json:"schema,omitempty"` // JSON Schema of the answer; absent: text
 	Options  []string        `json:"options,omitempty"`
 	Bound    string          `json:"bound,omitempty"` // candidate the answer is about
-	Round    int             `json:"round"`           // n-th question of its visit, from 1
+	Round    int             `json:"round"`           // n-th question of its visit, from 1; 0 with a key
+	Key      string          `json:"key,omitempty"`   // names it inside its visit where there is no order
 	Asked    Time            `json:"asked,omitzero"`
 	Deadline Time            `json:"deadline,omitzero"` // when it expires; zero never
 	Answer   *Answer         `json:"answer,omitempty"`  // nil while it is open

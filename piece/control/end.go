@@ -54,7 +54,7 @@ func unproven(ctx context.Context, c piece.Context) (why, hash string, err error
 		return "", "", fmt.Errorf("reading what is verified: %w", err)
 	}
 	if proven == nil {
-		return "no valid receipt of a full verification stands: nothing was verified, or something was written after it", "", nil
+		return neverProven(ctx, c)
 	}
 	if hash, err = candidate(ctx, c); err != nil {
 		return "", "", err
@@ -63,4 +63,23 @@ func unproven(ctx context.Context, c piece.Context) (why, hash string, err error
 		return fmt.Sprintf("the files changed after they were verified: %v was, %s is now", proven, hash), hash, nil
 	}
 	return "", hash, nil
+}
+
+// neverProven says why nothing stands verified.
+func neverProven(ctx context.Context, c piece.Context) (why, hash string, err error) {
+	prover, ok := c.(piece.Prover)
+	if !ok {
+		return "nothing was verified", "", nil
+	}
+	switch proof, err := prover.Proof(ctx); {
+	case err != nil:
+		return "", "", fmt.Errorf("looking for a receipt: %w", err)
+	case proof == nil:
+		return "no full verification has passed", "", nil
+	default:
+		if hash, err = candidate(ctx, c); err != nil {
+			return "", "", err
+		}
+		return fmt.Sprintf("receipt %s verified %s; after it something was written or changed, and the files are %s now", proof.Receipt, proof.Candidate, hash), hash, nil
+	}
 }
