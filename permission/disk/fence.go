@@ -44,6 +44,7 @@ type Fence struct {
 	access   permission.Access
 	mode     permission.Mode
 	confined Confinement
+	grants   []Grant
 }
 
 var _ tool.Fence = (*Fence)(nil)
@@ -134,7 +135,7 @@ func (f *Fence) placed(ctx context.Context, v *permission.Verdict) (tool.Place, 
 		return tool.Place{}, &tool.Denied{Verdict: told(v)}
 	case r.Kind == pathid.Refused:
 		return tool.Place{}, &tool.Failed{What: tool.Quote(r.Spelled) + " is no file that can be opened (" + string(r.Word) + ")", Next: "name a file by its ordinary path"}
-	case v.Effect != permission.Allow:
+	case v.Effect != permission.Allow && !f.granted(v):
 		return tool.Place{}, &tool.Asked{Verdict: told(v)}
 	case r.Kind == pathid.NoPath:
 		return tool.Place{}, nil
@@ -172,7 +173,7 @@ func (f *Fence) judgeHardLinks(ctx context.Context, v *permission.Verdict, p too
 		return nil
 	}
 	info, err := f.Stat(ctx, p)
-	if err != nil || info.Kind != tool.KindFile || info.Links < 2 || mayHardLink(v) {
+	if err != nil || info.Kind != tool.KindFile || info.Links < 2 || mayHardLink(v) || f.granted(asking(v)) {
 		return nil
 	}
 	t := told(v)
@@ -186,6 +187,13 @@ func (f *Fence) judgeHardLinks(ctx context.Context, v *permission.Verdict, p too
 
 func mayHardLink(v *permission.Verdict) bool {
 	return v.Effect == permission.Allow && v.Rule != nil && !v.Rule.Whole && v.Rule.Owner() != permission.Repository
+}
+
+// asking is a verdict as if it asked.
+func asking(v *permission.Verdict) *permission.Verdict {
+	ask := *v
+	ask.Effect = permission.Ask
+	return &ask
 }
 
 // told is a verdict as tools and people hear it.

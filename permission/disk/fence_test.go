@@ -1,3 +1,5 @@
+//go:build unix
+
 package disk_test
 
 import (
@@ -127,6 +129,38 @@ func TestRootBelowGitDirectory(t *testing.T) {
 		if _, err := w.judge(f, "edit", p); outcome(err) != want {
 			t.Errorf("%s is %s, not %s", p, outcome(err), want)
 		}
+	}
+}
+
+func TestGrants(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "out/x", "out/d/y", "proj/.git/config", "home/.ssh/id", "proj/a")
+	must(t, os.Link(w.path("out/x"), w.path("proj/hard")))
+	f := w.fence("ask Read(./a)", "deny Read(//out/d/y)").Granting(
+		disk.Grant{Tool: "read", Op: tool.OpRead, Path: w.path("out"), Below: true},
+		disk.Grant{Tool: "edit", Op: tool.OpWrite, Path: w.path("proj/.git/config")},
+		disk.Grant{Tool: "write", Op: tool.OpWrite, Path: w.path("proj/hard")},
+		disk.Grant{Tool: "read", Op: tool.OpRead, Path: w.path("home/.ssh/id")},
+		disk.Grant{Tool: "read", Op: tool.OpRead, Path: w.path("proj/a")},
+		disk.Grant{Tool: "bash", Text: "eval $x", Path: w.path("proj")},
+		disk.Grant{Tool: "bash", Op: tool.OpRead, Path: w.path("out/x")},
+	)
+	for call, want := range map[string]string{
+		"read //out/x": "allow", "read //out/d/y": "deny", "grep //out/x": "ask", "read //out-x": "ask", "write //out/x": "deny", "read a": "allow", "read //home/.ssh/id": "deny",
+		"edit .git/config": "allow", "edit .git/hooks/x": "ask", "write hard": "allow", "edit hard": "ask",
+	} {
+		name, p, _ := strings.Cut(call, " ")
+		if _, err := w.judge(f, name, p); outcome(err) != want {
+			t.Errorf("%s is %s, not %s", call, outcome(err), want)
+		}
+	}
+	for line, want := range map[string]string{"eval $x": "allow", "eval $y": "ask", "cat x | read //out/x": "ask", "eval $x | write //out/x": "deny"} {
+		if err := f.JudgeShell(t.Context(), w.shell(true, line)); outcome(err) != want {
+			t.Errorf("%s is %s, not %s", line, outcome(err), want)
+		}
+	}
+	if err := f.JudgeShell(t.Context(), w.shell(false, "cat x | read //out/x")); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -27,6 +27,8 @@ func (f *Fence) JudgeShell(ctx context.Context, r tool.ShellRequest) error {
 	switch {
 	case err != nil:
 		return err
+	case f.grantedText(&r):
+		return nil
 	case ruled.Effect == permission.Ask:
 		return &tool.Asked{Verdict: told(&ruled)}
 	case asked != nil:
@@ -43,7 +45,7 @@ func (f *Fence) judgeOperands(ctx context.Context, r tool.ShellRequest) (asked, 
 	for _, c := range r.Commands {
 		for _, o := range c.Operands {
 			v := f.judgePath(ctx, toolFor("bash", o.Op), o.Op, o.Base, o.Spelled)
-			if v.Rule == nil && (harmless(v.Reading.Lexical) || harmless(o.Spelled)) || v.Effect == permission.Allow {
+			if v.Rule == nil && (harmless(v.Reading.Lexical) || harmless(o.Spelled)) || v.Effect == permission.Allow || f.granted(forShell(&v, r.Tool)) {
 				continue
 			}
 			t := told(&v)
@@ -62,6 +64,13 @@ func (f *Fence) judgeOperands(ctx context.Context, r tool.ShellRequest) (asked, 
 		}
 	}
 	return asked, nil
+}
+
+// forShell is a verdict about an operand, as about the tool of the shell.
+func forShell(v *permission.Verdict, name string) *permission.Verdict {
+	as := *v
+	as.Tool = name
+	return &as
 }
 
 // harmless are devices that hold nothing.

@@ -86,12 +86,11 @@ func (w *walk) entry(ctx context.Context, d *dir, at tool.Place, e os.DirEntry, 
 		out.Info = info
 	}
 	v := w.judge(ctx, at, name, out.Info.Kind)
-	switch v.Effect {
-	case permission.Deny:
+	switch {
+	case v.Effect == permission.Deny:
 		w.left.Denied++
 		return nil
-	case permission.Allow:
-	default:
+	case v.Effect != permission.Allow && !w.fence.granted(&v):
 		w.left.Asked++
 		return nil
 	}
