@@ -1,0 +1,260 @@
+package native_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/tenonrun/tenon/executor"
+	"github.com/tenonrun/tenon/executor/native"
+	"github.com/tenonrun/tenon/provider"
+	"github.com/tenonrun/tenon/workflow"
+)
+
+// worker reads one file after the other and then says done. It refuses requests
+// of more than most bytes, when that is not 0.
+type worker struct {
+	rounds, most int
+	summaries    int
+	refused      int
+	biggest      int
+	last         provider.Request
+	short        bool // summaries are refused until they are asked for with less
+}
+
+func (w *worker) Name() string { return "worker" }
+
+func (w *worker) Stream(ctx context.Context, r provider.Request, _ func(provider.Delta)) (provider.Response, error) {
+	size := 0
+	for _, m := range r.Messages {
+		for _, p := range m.Parts {
+			size += len(p.Text)
+		}
+	}
+	compaction := r.Tools == nil
+	if w.most > 0 && size > w.most && (!compaction || w.short) {
+		w.refused++
+		return fails(provider.CodeContextLength)(ctx, r)
+	}
+	w.biggest = max(w.biggest, size)
+	if compaction {
+		w.summaries++
+		return words(fmt.Sprintf("summary %d of %d", w.summaries, strings.Count(r.Messages[0].Text(), "agent calls")))(ctx, r)
+	}
+	w.last = r
+	n := w.step(r)
+	response, err := words("all read")(ctx, r)
+	if n <= w.rounds {
+		response, err = calls("get", fmt.Sprintf(`{"path":"f%d"}`, n), "todo_write", fmt.Sprintf(`{"text":"next %d"}`, n+1))(ctx, r)
+	}
+	response.Usage = provider.Usage{}
+	return response, err
+}
+
+// step is which file is next: the list of tasks says it, in a result or in the
+// first message.
+func (w *worker) step(r provider.Request) int {
+	n := 1
+	for _, m := range r.Messages {
+		for _, p := range m.Parts {
+			if _, after, ok := strings.Cut(p.Text, "[>] next "); ok {
+				if _, err := fmt.Sscanf(after, "%d", &n); err != nil {
+					return 0
+				}
+			}
+		}
+	}
+	return n
+}
+
+const fileSize = 3000
+
+func shelf(t *testing.T, n int) *hands {
+	t.Helper()
+	h := newHands(t)
+	for i := range n {
+		h.fence.Put(t, fmt.Sprintf("f%d", i+1), strings.Repeat(fmt.Sprint((i+1)%10), fileSize))
+	}
+	return h
+}
+
+func (w *worker) config(t *testing.T, h *hands, limit int) native.Config {
+	cfg := h.config(t, w)
+	cfg.MaxOutput = 100
+	cfg.ContextLimit = func(string) int { return limit }
+	return cfg
+}
+
+func TestCompaction(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ limit, most int }{
+		"known limit":         {8000, 0},
+		"limit of the vendor": {0, 20_000},
+		"both":                {8000, 9_000},
+	} {
+		h, j, w := shelf(t, 20), newJournal(), &worker{rounds: 20, most: tc.most}
+		in := h.turn()
+		in.Prompt = "read all of them"
+		var first executor.Reply
+		for again := range 2 {
+			r, err := native.New(w.config(t, h, tc.limit)).Execute(t.Context(), in, j)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if again == 0 {
+				first = r
+			} else if !reflect.DeepEqual(first, r) {
+				t.Errorf("%s: again %+v", name, r)
+			}
+		}
+		if first.Text != "all read" || first.Compactions < 2 || first.Compactions != w.summaries || first.ToolCalls != 40 || first.Rounds != 21+w.summaries {
+			t.Errorf("%s: %+v, %d summaries", name, first, w.summaries)
+		}
+		if tc.limit > 0 && w.biggest > 3*tc.limit {
+			t.Errorf("%s: a request had %d bytes", name, w.biggest)
+		}
+		head := w.last.Messages[0].Text()
+		for _, want := range []string{"read all of them", fmt.Sprintf("summary %d", w.summaries), "[Your list of tasks:]\n[>] next"} {
+			if !strings.Contains(head, want) {
+				t.Errorf("%s: the first message lacks %q: %s", name, want, head)
+			}
+		}
+		if !strings.Contains(w.last.System, "work on your own") || w.last.Messages[1].Role != provider.RoleAssistant {
+			t.Errorf("%s: the last request begins with %+v", name, w.last.Messages[:2])
+		}
+		if !j.saw("compacting the conversation") || !j.saw("compacted the conversation") || j.kinds[summaryKey(j)] != "compaction" {
+			t.Errorf("%s: nothing of it is shown, kinds %v", name, j.kinds)
+		}
+		paired(t, name, w.last.Messages)
+	}
+}
+
+func summaryKey(j *journal) string {
+	for key := range j.kinds {
+		if strings.Contains(key, "/compact/") {
+			return key
+		}
+	}
+	return ""
+}
+
+// paired makes sure that each call has its result behind it.
+func paired(t *testing.T, name string, messages []provider.Message) {
+	t.Helper()
+	for i, m := range messages {
+		uses := provider.Response{Parts: m.Parts}.ToolUses()
+		if len(uses) == 0 {
+			continue
+		}
+		if i+1 >= len(messages) || len(messages[i+1].Parts) != len(uses) || messages[i+1].Role != provider.RoleTool {
+			t.Errorf("%s: message %d has %d calls without their results", name, i, len(uses))
+		}
+	}
+}
+
+// A turn that dies in or around a compaction goes on without a call sent twice,
+// and what was decided stays decided.
+func TestCompactionKilled(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ limit, most int }{"known": {8000, 0}, "vendor": {0, 20_000}} {
+		h, j, w := shelf(t, 12), newJournal(), &worker{rounds: 12, most: tc.most}
+		whole, err := native.New(w.config(t, h, tc.limit)).Execute(t.Context(), h.turn(), j)
+		if err != nil || whole.Compactions == 0 {
+			t.Fatalf("%s: %+v, %v", name, whole, err)
+		}
+		for n := 1; n < j.records; n++ {
+			k, w2 := newJournal(), &worker{rounds: 12, most: tc.most}
+			k.left = n
+			_, err := native.New(w2.config(t, h, tc.limit)).Execute(t.Context(), h.turn(), k)
+			if !errors.Is(err, errDead) {
+				t.Fatalf("%s %d: %v", name, n, err)
+			}
+			k.reopen(-1)
+			r, err := native.New(w2.config(t, h, tc.limit)).Execute(t.Context(), h.turn(), k)
+			if err != nil || !reflect.DeepEqual(r, whole) || !reflect.DeepEqual(k.asked, j.asked) {
+				t.Fatalf("%s, killed after record %d: %+v, want %+v, %v", name, n, r, whole, err)
+			}
+			if w2.summaries != w.summaries || w2.refused > w.refused {
+				t.Errorf("%s, killed after record %d: %d summaries of %d, %d refused of %d", name, n, w2.summaries, w.summaries, w2.refused, w.refused)
+			}
+		}
+	}
+}
+
+// A turn that was compacted stays so when the limit is another one later.
+func TestCompactionIsDecidedOnce(t *testing.T) {
+	t.Parallel()
+	h, j, w := shelf(t, 12), newJournal(), &worker{rounds: 12}
+	if _, err := native.New(w.config(t, h, 8000)).Execute(t.Context(), h.turn(), j); err != nil {
+		t.Fatal(err)
+	}
+	r, err := native.New(w.config(t, h, 1_000_000)).Execute(t.Context(), h.turn(), j)
+	if err != nil || r.Compactions != w.summaries {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+func TestCompactionsAreBounded(t *testing.T) {
+	t.Parallel()
+	h, j, w := shelf(t, 20), newJournal(), &worker{rounds: 20, most: 9000}
+	cfg := w.config(t, h, 0)
+	cfg.Limits.Compactions = 2
+	_, err := native.New(cfg).Execute(t.Context(), h.turn(), j)
+	if workflow.CodeOf(err) != workflow.CodeContextLength || w.summaries != 2 {
+		t.Errorf("%v after %d summaries", err, w.summaries)
+	}
+	if provider.AsError(err) == nil {
+		t.Errorf("the provider's error is lost: %v", err)
+	}
+}
+
+// A task that is too long by itself does not become shorter.
+func TestCompactionDoesNotHelp(t *testing.T) {
+	t.Parallel()
+	h, j := newHands(t), newJournal()
+	in := h.turn()
+	in.Prompt = strings.Repeat("x", 50_000)
+	w := &worker{rounds: 1, most: 60_000}
+	h.fence.Put(t, "f1", strings.Repeat("y", 20_000))
+	cfg := w.config(t, h, 0)
+	w.most = 50_020
+	if _, err := native.New(cfg).Execute(t.Context(), in, j); workflow.CodeOf(err) != workflow.CodeContextLength || w.refused > 6 {
+		t.Errorf("%v, %d refused", err, w.refused)
+	}
+}
+
+// A transcript that is too long for the model itself is shortened.
+func TestCompactionOfALongTranscript(t *testing.T) {
+	t.Parallel()
+	h, w := shelf(t, 12), &worker{rounds: 12, most: 9_500, short: true}
+	r, err := native.New(w.config(t, h, 0)).Execute(t.Context(), h.turn(), newJournal())
+	if err != nil || r.Compactions == 0 || r.Text != "all read" {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// The last results stay, cut where they alone are too much.
+func TestCompactionOfBigResults(t *testing.T) {
+	t.Parallel()
+	h, j := newHands(t), newJournal()
+	refused := 0
+	v := &voice{says: []say{calls("big", `{}`, "big", `{}`, "silent", `{}`), func(ctx context.Context, r provider.Request) (provider.Response, error) {
+		if raw, _ := json.Marshal(r.Messages); len(raw) > 40_000 {
+			refused++
+			return fails(provider.CodeContextLength)(ctx, r)
+		}
+		return words("done")(ctx, r)
+	}}}
+	r, err := native.New(h.config(t, v)).Execute(t.Context(), h.turn(), j)
+	if err != nil || r.Compactions != 1 || refused != 1 || r.Rounds != 2 {
+		t.Fatalf("%+v, %v, %d refused", r, err, refused)
+	}
+	got := v.results()
+	if len(got) != 3 || !strings.Contains(got[0], "[cut: the result had 40000 bytes") || got[2] != "[no output]" {
+		t.Errorf("%.200q", got)
+	}
+}
