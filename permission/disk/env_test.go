@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -193,6 +194,11 @@ func compareWithKernel(t *rapid.T, e *Env, at, spelled string) {
 	r, err := e.Resolve(context.Background(), permission.Query{Base: at, Spelled: spelled, Lexical: filepath.Clean(full), Identity: true})
 	if err == nil && (r.Exists != (r.Ino != 0)) {
 		t.Fatalf("%s: %+v", spelled, r)
+	}
+	unproved := &Env{timeout: e.timeout, slots: e.slots, resolver: resolveFull}
+	again, againErr := unproved.Resolve(context.Background(), permission.Query{Base: at, Spelled: spelled, Lexical: filepath.Clean(full), Identity: true})
+	if !reflect.DeepEqual(r, again) || (err == nil) != (againErr == nil) {
+		t.Fatalf("%s: with a proof it is %+v (%v), without %+v (%v)", spelled, r, err, again, againErr)
 	}
 	walked, walkErr := follow(full, readlink)
 	fd, kernelErr := unix.Open(full, unix.O_PATH|unix.O_CLOEXEC, 0)
