@@ -30,6 +30,7 @@ type Check struct {
 	Stdin        string            `json:"stdin,omitempty"`     // of a command; in evidence its digest
 	TimeoutMs    int64             `json:"timeoutMs,omitempty"` // 0 is DefaultTimeout
 	Policy       json.RawMessage   `json:"policy,omitempty"`    // see ParsePolicy
+	Proposed     bool              `json:"proposed,omitempty"`  // by a model: it proves nothing about its repository
 	File         *FileCheck        `json:"file,omitempty"`
 	JSON         *JSONCheck        `json:"json,omitempty"`
 	Clean        *CleanCheck       `json:"clean,omitempty"`

@@ -36,7 +36,7 @@ type Receipt struct {
 	Environment Environment     `json:"environment,omitzero"`
 	Setup       []Evidence      `json:"setup,omitempty"` // commands that prepared the checks
 	Commands    []Evidence      `json:"commands"`
-	Unverified  []string        `json:"unverified,omitempty"` // repositories without a check
+	Unverified  []string        `json:"unverified,omitempty"` // repositories that the receipt proves nothing about
 	Started     workflow.Time   `json:"started"`
 	Ended       workflow.Time   `json:"ended,omitzero"`
 }

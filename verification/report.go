@@ -42,6 +42,7 @@ type Diagnostic struct {
 	Output       string   `json:"output"`
 	Truncated    bool     `json:"truncated,omitempty"`
 	Reused       bool     `json:"reused,omitempty"`
+	Proposed     bool     `json:"proposed,omitempty"`
 	EvidenceID   string   `json:"evidenceId,omitempty"`
 }
 
@@ -81,7 +82,7 @@ func diagnose(e Evidence, room int) Diagnostic {
 		RepositoryID: c.Repository(), Key: c.Key, Label: c.Label, Check: text.Head(c.Name(), 512, "…"),
 		Command: text.Head(c.Command, 512, "…"), Args: boundArgs(c.Args, maxArg), Cwd: text.Head(c.Cwd, 512, "…"),
 		State: e.State, ExitCode: e.ExitCode, Reason: text.Head(e.Reason, 2000, "…"), Suspect: e.Suspect,
-		DurationMs: e.DurationMs, Reused: e.Reused, EvidenceID: e.ID,
+		DurationMs: e.DurationMs, Reused: e.Reused, Proposed: c.Proposed, EvidenceID: e.ID,
 	}
 	d.Output, d.Truncated = excerpt(e, max(0, room))
 	return d

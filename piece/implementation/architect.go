@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenonrun/tenon/internal/text"
 	"github.com/tenonrun/tenon/piece"
+	"github.com/tenonrun/tenon/verification"
 	"github.com/tenonrun/tenon/workflow"
 )
 
@@ -26,7 +27,7 @@ func (s *step) architect(ctx context.Context) (fact, error) {
 	}
 	w := wish{
 		key: "plan", kind: "initial", role: roleArchitect, text: roleArchitect, access: s.access(roleArchitect),
-		full: []string{s.brief(), checksBlock("When the work is built, the host runs these checks itself:", s.in.checks), artifactsBlock(ch, s.in.change, s.access(roleArchitect) == workflow.EffectWrite)},
+		full: []string{s.brief(), checksBlock("When the work is built, the host runs these checks itself:", verification.Commands(s.in.checks)), artifactsBlock(ch, s.in.change, s.access(roleArchitect) == workflow.EffectWrite)},
 		task: instructions("architect-task"), own: true,
 	}
 	if s.st.Plan != nil {

@@ -77,3 +77,21 @@ func TestChangeScope(t *testing.T) {
 	s.phase("developer", "next")
 	contains(t, s.lastTurn().Prompt, "Stay inside of it", "out: added", "only inside pkg")
 }
+
+// TestProposedOnHost has roles propose the only checks: they run, and they prove
+// nothing.
+func TestProposedOnHost(t *testing.T) {
+	t.Parallel()
+	s := play(t, implementation.Config{Runner: process.New(process.Config{Home: t.TempDir()})},
+		`{"confidence":"high","plan":"do it","verification":[{"repositoryId":"repo","command":"true"}]}`, developed, verdict(true, 90, "met"))
+	s.F.Checks = nil
+	s.upTo("verify")
+	out := s.phase("verify", "next")
+	if out.Verified != nil || field(t, out, "scope") != workflow.ReceiptScoped || field(t, out, "unverified") != `["repo"]` {
+		t.Errorf("verified %+v, %s", out.Verified, out.Output.JSON)
+	}
+	s.phase("reviewer", "next")
+	if out := s.phase("archive", "next"); out.Verified != nil {
+		t.Errorf("verified %+v", out.Verified)
+	}
+}

@@ -133,6 +133,9 @@ func TestProposals(t *testing.T) {
 	var names []string
 	for _, c := range s.runs[0].Checks {
 		names = append(names, c.RepositoryID+" "+c.Name())
+		if c.Proposed != (c.RepositoryID == "lib") {
+			t.Errorf("%s is proposed: %t", c.Name(), c.Proposed)
+		}
 	}
 	if got := strings.Join(names, ", "); got != "repo test, lib make check, lib lint" {
 		t.Errorf("checked %s", got)

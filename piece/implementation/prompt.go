@@ -8,7 +8,6 @@ import (
 	"github.com/tenonrun/tenon/internal/text"
 	"github.com/tenonrun/tenon/piece"
 	"github.com/tenonrun/tenon/verification"
-	"github.com/tenonrun/tenon/workflow"
 )
 
 // Bounds of what is put into prompts, in code points.
@@ -106,13 +105,13 @@ func planBlock(p *plan) string {
 }
 
 // checksBlock tells a role what the host will check.
-func checksBlock(intro string, checks []workflow.Check) string {
+func checksBlock(intro string, checks []verification.Check) string {
 	if len(checks) == 0 {
 		return ""
 	}
 	var b strings.Builder
 	b.WriteString(intro)
-	for _, c := range verification.Commands(checks) {
+	for _, c := range checks {
 		fmt.Fprintf(&b, "\n- [%s] %s", c.RepositoryID, text.Head(c.Name(), 500, "…"))
 		if c.Cwd != "" {
 			fmt.Fprintf(&b, " (in %s)", c.Cwd)
@@ -153,7 +152,7 @@ func receiptBlock(r *verification.Receipt) string {
 		lines = append(lines, fmt.Sprintf("- %s: %s (exit code %d)", checkID(e.Check), e.State, e.ExitCode))
 	}
 	for _, id := range r.Unverified {
-		lines = append(lines, "- repository "+id+": nothing was checked")
+		lines = append(lines, "- repository "+id+": no check of the host is about it")
 	}
 	return block("What the host checked, over exactly the files that you see.", "receipt", strings.Join(lines, "\n"))
 }

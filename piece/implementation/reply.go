@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenonrun/tenon/verification"
 	"github.com/tenonrun/tenon/workflow"
 )
 
@@ -49,8 +50,8 @@ type proposal struct {
 	Cwd          string   `json:"cwd,omitempty"`
 }
 
-func (p proposal) check() workflow.Check {
-	return workflow.Check{RepositoryID: p.RepositoryID, Command: p.Command, Args: p.Args, Cwd: p.Cwd}
+func (p proposal) check() verification.Check {
+	return verification.Check{RepositoryID: p.RepositoryID, Command: p.Command, Args: p.Args, Cwd: p.Cwd, Proposed: true}
 }
 
 // architectReply is the answer of an architect.
@@ -106,16 +107,16 @@ type checked struct {
 
 // additional are the proposed checks for repositories that have none of the
 // host's own: whatever a role says, it cannot replace one of those.
-func additional(own []workflow.Check, repositories []workflow.RepositoryInfo, proposed []proposal) []workflow.Check {
+func additional(own []workflow.Check, repositories []workflow.RepositoryInfo, proposed []proposal) []verification.Check {
 	covered := func(id string) bool {
 		return slices.ContainsFunc(own, func(c workflow.Check) bool {
 			return c.RepositoryID == id || c.RepositoryID == "" && len(repositories) == 1
 		})
 	}
-	var out []workflow.Check
+	var out []verification.Check
 	for _, p := range proposed {
 		known := slices.ContainsFunc(repositories, func(r workflow.RepositoryInfo) bool { return r.ID == p.RepositoryID })
-		twice := slices.ContainsFunc(out, func(c workflow.Check) bool {
+		twice := slices.ContainsFunc(out, func(c verification.Check) bool {
 			return c.RepositoryID == p.RepositoryID && c.Command == p.Command && path.Clean(c.Cwd) == path.Clean(p.Cwd) && slices.Equal(c.Args, p.Args)
 		})
 		if known && !twice && !covered(p.RepositoryID) && len(out) < maxProposals {

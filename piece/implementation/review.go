@@ -72,7 +72,7 @@ func (s *step) proven(ctx context.Context) (string, *fact, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	plan, err := verification.PlanDigest(verification.Commands(s.checks()))
+	plan, err := verification.PlanDigest(s.checks())
 	switch {
 	case err != nil:
 		return "", nil, fmt.Errorf("%s: digesting the plan: %w", s.f.Node, err)

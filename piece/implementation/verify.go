@@ -13,13 +13,12 @@ import (
 
 // checks are what the host checks: the configured checks, and those that roles
 // proposed for repositories without any.
-func (s *step) checks() []workflow.Check {
-	checks := append([]workflow.Check(nil), s.in.checks...)
+func (s *step) checks() []verification.Check {
 	var proposed []proposal
 	if s.st.Plan != nil {
 		proposed = append(proposed, s.st.Plan.Verification...)
 	}
-	return append(checks, additional(s.in.checks, s.in.repositories, append(proposed, s.st.Proposed...))...)
+	return append(verification.Commands(s.in.checks), additional(s.in.checks, s.in.repositories, append(proposed, s.st.Proposed...))...)
 }
 
 // verify runs the plan of the host over the work.
@@ -30,7 +29,7 @@ func (s *step) verify(ctx context.Context) (fact, error) {
 	case s.st.Report == nil:
 		return fact{wanted: phaseDeveloper, why: "there is no work yet"}, nil
 	}
-	checks := verification.Commands(s.checks())
+	checks := s.checks()
 	if len(checks) == 0 {
 		return failed(workflow.CodeVerifyFailed, "nothing checks the work: no verification commands are configured, and no role proposed any; add verification.commands to .tenon/config.yaml, or name one with --verify"), nil
 	}

@@ -96,7 +96,7 @@ func proposals(ctx context.Context, c piece.Context, node string) ([]verificatio
 		if path.IsAbs(p.Command) {
 			return nil, fmt.Errorf("command %d proposed by %s names the program %s by an absolute path; a proposal names it as PATH finds it, or relative to the repository", i+1, node, p.Command)
 		}
-		checks = append(checks, verification.Commands([]workflow.Check{p})...)
+		checks = append(checks, verification.Check{RepositoryID: p.RepositoryID, Command: p.Command, Args: p.Args, Cwd: p.Cwd, Proposed: true})
 	}
 	return checks, nil
 }

@@ -34,7 +34,7 @@ func TestPlans(t *testing.T) {
 		"nothing":          {`{"commands":[]}`, nil, true, "", "", "list of commands is empty"},
 		"not configured":   {`{"commands":"configured"}`, nil, false, "", "", "verification.commands to .tenon/config.yaml, or name one with --verify"},
 		"no repository":    {`{"commands":[{"repositoryId":"zzz","command":"a","args":[]}]}`, nil, true, "", "", `no repository "zzz"`},
-		"proposed":         {`{"commands":` + own + `,"additionalCommandsFrom":"plan"}`, proposal(`[{"repositoryId":"lib","command":"make","args":["x"]},{"repositoryId":"repo","command":"evil"}]`), true, "go test, make x", "full", ""},
+		"proposed":         {`{"commands":` + own + `,"additionalCommandsFrom":"plan"}`, proposal(`[{"repositoryId":"lib","command":"make","args":["x"]},{"repositoryId":"repo","command":"evil"}]`), true, "go test, make x", "scoped", ""},
 		"proposed unknown": {`{"commands":` + own + `,"additionalCommandsFrom":"plan"}`, proposal(`[{"repositoryId":"zzz","command":"make"}]`), true, "", "", `no repository "zzz"`},
 		"no proposal":      {`{"commands":` + own + `,"additionalCommandsFrom":"plan"}`, nil, true, "", "", "plan proposed no commands"},
 		"no list":          {`{"commands":` + own + `,"additionalCommandsFrom":"plan"}`, proposal(`{"a":1}`), true, "", "", "list of at most 20"},
@@ -52,6 +52,8 @@ func TestPlans(t *testing.T) {
 		switch {
 		case tc.err != "" && (got.Outcome != "failed" || got.Error.Code != workflow.CodeVerifyFailed || !strings.Contains(got.Error.Message, tc.err) || len(s.ran) > 0):
 			t.Errorf("%s: %+v, %+v; ran %q", name, got, got.Error, s.ran)
+		case strings.HasPrefix(name, "proposed") && tc.err == "" && (got.Verified != nil || strings.Join(out.UnverifiedRepositories, " ") != "lib" || !out.Commands[1].Proposed || s.Receipts()[1].Certifies()):
+			t.Errorf("%s: what a model proposed proves its work: %+v, %s", name, got.Verified, out.raw)
 		case tc.err == "" && (got.Outcome != "pass" || out.Kind != tc.kind || strings.Join(s.ran, ", ") != tc.ran):
 			t.Errorf("%s: %+v, %s; ran %q", name, got, out.raw, s.ran)
 		}
@@ -70,5 +72,22 @@ func TestSetup(t *testing.T) {
 	got, _ := s.settled(t)
 	if got.Outcome != "failed" || got.Error.Code != workflow.CodeVerifyFailed || len(s.ran) != 1 {
 		t.Errorf("%+v; ran %q", got, s.ran)
+	}
+}
+
+// TestProposedOnly: with no check of the host at all, what a model proposes
+// runs and proves nothing.
+func TestProposedOnly(t *testing.T) {
+	t.Parallel()
+	for _, unverified := range []string{"", `,"unverified":true`} {
+		s := play(t, 1, `{"commands":[],"additionalCommandsFrom":"dev"`+unverified+`}`)
+		s.F.Repositories = s.F.Repositories[:1]
+		s.State = map[string]any{"$outputs": map[string]any{"dev": map[string]any{"structured": map[string]any{
+			"verification": []any{map[string]any{"repositoryId": "repo", "command": "true"}},
+		}}}}
+		got, out := s.settled(t)
+		if got.Outcome != "pass" || got.Verified != nil || !out.Valid || strings.Join(out.UnverifiedRepositories, " ") != "repo" || s.Receipts()[1].Scope != workflow.ReceiptScoped {
+			t.Errorf("unverified %q: %+v, %s", unverified, got, out.raw)
+		}
 	}
 }

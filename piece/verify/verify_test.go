@@ -77,10 +77,12 @@ type output struct {
 	ReceiptID       string
 	Repair          map[string]any
 	NoProgressCount int
-	OmittedCommands int
-	Blocker         map[string]any
-	Commands        []verification.Diagnostic
-	raw             string
+
+	UnverifiedRepositories []string
+	OmittedCommands        int
+	Blocker                map[string]any
+	Commands               []verification.Diagnostic
+	raw                    string
 }
 
 func (s *stage) settled(t *testing.T) (workflow.Settled, output) {

@@ -75,7 +75,7 @@ type Request struct {
 	// empty.
 	Checks, Setup []verification.Check
 	// Scope is workflow.ReceiptFull or workflow.ReceiptScoped; "" is full when
-	// every repository has a check.
+	// every repository has a check that nobody proposed.
 	Scope string
 	// Unverified lets a full plan leave repositories out. They are named in the
 	// receipt, which then certifies nothing.
@@ -167,17 +167,25 @@ func (w *work) where() string {
 	return "verification"
 }
 
-// cover finds the repositories that no check is about.
+// cover finds the repositories that no check of the host is about. A proposed
+// check covers nothing, and its repository is always named.
 func (w *work) cover() {
-	covered := map[string]bool{}
+	covered, proposed := map[string]bool{}, map[string]bool{}
 	for _, c := range w.q.Checks {
-		if repo, err := repository(w.q.Repositories, c); err == nil {
+		if repo, err := repository(w.q.Repositories, c); err == nil && c.Proposed {
+			proposed[repo.ID] = true
+		} else if err == nil {
 			covered[repo.ID] = true
 		}
 	}
+	var claimed []string // with proposed checks alone
 	for _, repo := range w.q.Repositories {
-		if !covered[repo.ID] {
-			w.receipt.Unverified = append(w.receipt.Unverified, repo.ID)
+		if covered[repo.ID] {
+			continue
+		}
+		w.receipt.Unverified = append(w.receipt.Unverified, repo.ID)
+		if proposed[repo.ID] {
+			claimed = append(claimed, repo.ID)
 		}
 	}
 	w.receipt.Scope = w.q.Scope
@@ -185,7 +193,7 @@ func (w *work) cover() {
 	case full && w.q.Scope == "", w.q.Unverified && w.q.Scope == "":
 		w.receipt.Scope = workflow.ReceiptFull
 	case !full && !w.q.Unverified:
-		w.receipt.Scope, w.receipt.Unverified = workflow.ReceiptScoped, nil
+		w.receipt.Scope, w.receipt.Unverified = workflow.ReceiptScoped, claimed
 	}
 }
 

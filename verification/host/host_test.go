@@ -195,24 +195,36 @@ func TestCoverage(t *testing.T) {
 		scope      string
 		unverified bool
 		ids        string // repositories with a check
+		proposed   string // repositories with a check that a model proposed
 		want       string
 		certifies  bool
 		left       string
 	}{
-		"all":             {"", false, "repo lib", workflow.ReceiptFull, true, ""},
-		"part":            {"", false, "repo", workflow.ReceiptScoped, false, ""},
-		"part, waived":    {"", true, "repo", workflow.ReceiptFull, false, "lib"},
-		"nothing, waived": {"", true, "", workflow.ReceiptFull, false, "repo lib"},
-		"asked scoped":    {workflow.ReceiptScoped, false, "repo lib", workflow.ReceiptScoped, false, ""},
-		"full in vain":    {workflow.ReceiptFull, false, "repo", workflow.ReceiptScoped, false, ""},
+		"all":              {"", false, "repo lib", "", workflow.ReceiptFull, true, ""},
+		"part":             {"", false, "repo", "", workflow.ReceiptScoped, false, ""},
+		"part, waived":     {"", true, "repo", "", workflow.ReceiptFull, false, "lib"},
+		"nothing, waived":  {"", true, "", "", workflow.ReceiptFull, false, "repo lib"},
+		"asked scoped":     {workflow.ReceiptScoped, false, "repo lib", "", workflow.ReceiptScoped, false, ""},
+		"full in vain":     {workflow.ReceiptFull, false, "repo", "", workflow.ReceiptScoped, false, ""},
+		"proposed":         {"", false, "repo", "lib", workflow.ReceiptScoped, false, "lib"},
+		"all proposed":     {"", false, "", "repo lib", workflow.ReceiptScoped, false, "repo lib"},
+		"proposed, asked":  {workflow.ReceiptFull, false, "repo", "lib", workflow.ReceiptScoped, false, "lib"},
+		"proposed, waived": {"", true, "repo", "lib", workflow.ReceiptFull, false, "lib"},
+		"proposed beside":  {"", false, "repo lib", "lib", workflow.ReceiptFull, true, ""},
 	} {
 		s := play(t)
 		s.q.Repositories = append(s.q.Repositories, workflow.RepositoryInfo{ID: "lib", Path: t.TempDir()})
 		for id := range strings.FieldsSeq(tc.ids) {
 			s.q.Checks = append(s.q.Checks, verification.Check{RepositoryID: id, Command: "true"})
 		}
+		for id := range strings.FieldsSeq(tc.proposed) {
+			s.q.Checks = append(s.q.Checks, verification.Check{RepositoryID: id, Command: "true", Proposed: true})
+		}
 		s.q.Scope, s.q.Unverified = tc.scope, tc.unverified
 		r := s.run()
+		if kept := s.kept[len(s.kept)-1]; kept.Scope == workflow.ReceiptFull && tc.left != "" || kept.Certifies() != tc.certifies {
+			t.Errorf("%s: kept %+v", name, kept)
+		}
 		if r.Scope != tc.want || r.Certifies() != tc.certifies || strings.Join(r.Unverified, " ") != tc.left || r.State != workflow.ReceiptValid {
 			t.Errorf("%s: %s, certifies %v, left out %q (%s)", name, r.Scope, r.Certifies(), r.Unverified, r.Reason)
 		}
