@@ -16,11 +16,10 @@ import (
 // bench is a fence with the tools and a session.
 type bench struct {
 	*tooltest.Fence
-	t     testing.TB
-	set   *tool.Set
-	call  tool.Call
-	host  *tooltest.Host
-	fence tool.Fence // instead of Fence, if not nil
+	t    testing.TB
+	set  *tool.Set
+	call tool.Call
+	host *tooltest.Host
 }
 
 func newBench(t testing.TB) *bench {

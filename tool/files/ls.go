@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tenonrun/tenon/internal/text"
 	"github.com/tenonrun/tenon/tool"
 )
 
@@ -109,13 +108,4 @@ func leftOut(l tool.Left) string {
 		return ""
 	}
 	return "[" + strings.Join(parts, "; ") + "]\n"
-}
-
-// bounded cuts a text at a line so that it fits into a result.
-func bounded(s string, most int) (string, bool) {
-	if len(s) <= most {
-		return s, false
-	}
-	s = text.HeadBytes(s, most, "")
-	return s[:strings.LastIndexByte(s, '\n')+1], true
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tenonrun/tenon/tool"
+	"github.com/tenonrun/tenon/workflow"
 )
 
 // hunt is a walk over the files of a tree that are of interest.
@@ -111,7 +112,7 @@ func ignoreText(ctx context.Context, fence tool.Fence, dir tool.Place, name stri
 // above reads the ignore files between the root of the work tree and the
 // directory of the walk.
 func (h *hunt) above(ctx context.Context) {
-	root, err := h.call.Fence.Judge(ctx, tool.Request{Tool: h.call.Tool, Args: &tool.Args{Values: map[string]any{}},
+	root, err := h.call.Fence.Judge(ctx, tool.Request{Tool: h.call.Tool, Effect: workflow.EffectRead, Args: &tool.Args{Values: map[string]any{}},
 		Target: tool.Target{Slot: "path", Base: tool.BaseRoot, Absent: tool.AbsentBase, Op: tool.OpSearch}})
 	if err != nil {
 		return

@@ -240,8 +240,7 @@ func (f *Fence) Open(_ context.Context, p tool.Place) (tool.File, error) {
 	}
 	after, err := h.Stat()
 	if err != nil || !os.SameFile(before, after) || tell(p.Canonical, after).Identity != p.Identity && p.Exists {
-		h.Close()
-		return nil, &tool.Failed{What: tool.Quote(p.Spelled) + " changed since it was judged", Next: "try again"}
+		return nil, errors.Join(h.Close(), &tool.Failed{What: tool.Quote(p.Spelled) + " changed since it was judged", Next: "try again"})
 	}
 	return file{h, tell(p.Canonical, after)}, nil
 }
@@ -251,6 +250,7 @@ type file struct {
 	info tool.Info
 }
 
+// Info implements tool.File.
 func (f file) Info() tool.Info { return f.info }
 
 func failed(doing string, p tool.Place, err error) error {
@@ -277,7 +277,7 @@ func (f *Fence) Digest(_ context.Context, path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer h.Close()
+	defer h.Close() //nolint:errcheck // only read
 	sum := sha256.New()
 	if _, err := io.Copy(sum, h); err != nil {
 		return "", err

@@ -34,7 +34,7 @@ func (f *Fence) Write(ctx context.Context, p tool.Place, d tool.Draft) (tool.Cha
 	}
 	staged, err := stage(p, d)
 	if staged != "" {
-		defer os.Remove(staged)
+		defer os.Remove(staged) //nolint:errcheck // gone when it was published
 	}
 	if err != nil {
 		return c, failed("writing", p, err)
@@ -115,7 +115,7 @@ func (w *walk) dir(ctx context.Context, dir tool.Place, rel string, depth int) e
 		w.left.Unreadable++
 		return nil
 	}
-	defer h.Close()
+	defer h.Close() //nolint:errcheck // only read
 	batch, err := h.ReadDir(tool.SortUpTo + 1)
 	if len(batch) <= tool.SortUpTo {
 		slices.SortFunc(batch, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
@@ -147,19 +147,18 @@ func (w *walk) entry(ctx context.Context, dir tool.Place, e fs.DirEntry, rel str
 		Canonical: filepath.Join(dir.Canonical, e.Name()), Exists: true}
 	for _, path := range []string{p.Lexical, p.Canonical} {
 		var denied *tool.Denied
-		err := w.fence.rule(path, w.op, tool.Verdict{})
-		if errors.As(err, &denied) {
+		switch err := w.fence.rule(path, w.op, tool.Verdict{}); {
+		case errors.As(err, &denied):
 			w.left.Denied++
 			return nil
-		}
-		if err != nil {
+		case err != nil:
 			w.left.Asked++
-			return nil
+			return nil //nolint:nilerr // it is counted
 		}
 	}
 	info, err := e.Info()
 	if err != nil {
-		return nil // gone meanwhile
+		return nil //nolint:nilerr // it is gone meanwhile
 	}
 	out := tool.Entry{Rel: filepath.Join(rel, e.Name()), Info: tell(p.Canonical, info), Place: p}
 	out.Place.Identity = out.Info.Identity
