@@ -2,6 +2,7 @@ package verification
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -67,4 +68,29 @@ func Anchors(output string) string {
 		out.WriteString(lines[i] + "\n")
 	}
 	return out.String()
+}
+
+// counters are what a summary counts as failed: "3 tests failed", "Errors: 2".
+var counters = text.MustPattern(`(?i)\b(\d+(?:,\d{3})*) (?:(?:test|spec|check|suite|scenario|file)s? )?(?:failed|failures?|failing|errors?|problems?)\b|\b(?:(?:failed|failing) \w+|\w+ failed|failed|failures?|errors?)\s*[:=]\s*(\d+(?:,\d{3})*)\b`)
+
+// Failures tells how much an output says that failed, as far as two outputs of
+// one command can be compared: the sum of what its summary counts, else the number
+// of lines that name a failure or an error. 0 is not known.
+func Failures(output string) int {
+	sum, lines := 0, 0
+	for line := range strings.Lines(Plain(output)) {
+		for _, m := range counters().FindAllStringSubmatch(line, -1) {
+			if n, err := strconv.Atoi(strings.ReplaceAll(m[1]+m[2], ",", "")); err == nil {
+				sum += n
+			}
+		}
+		line = text.Head(strings.TrimRight(line, " \t\r\n"), maxLine, "…")
+		if anchorKinds[0](line) || anchorKinds[1](line) {
+			lines++
+		}
+	}
+	if sum > 0 {
+		return sum
+	}
+	return lines
 }

@@ -27,7 +27,8 @@ const (
 type window struct {
 	Failed []string `json:"failed,omitempty"` // files and plans that failed, oldest first
 	Last   string   `json:"last,omitempty"`   // signature of the newest failure
-	Rounds int      `json:"rounds,omitempty"` // how often in a row it came
+	Least  int      `json:"least,omitempty"`  // how much of it failed at best
+	Rounds int      `json:"rounds,omitempty"` // how often in a row it came, and no less of it
 	Open   []string `json:"open,omitempty"`   // signatures since the checks last passed
 	Fixed  []string `json:"fixed,omitempty"`  // signatures that were open when they did
 }
@@ -44,19 +45,39 @@ func (w *window) same(mark string) string {
 	return ""
 }
 
+// failure is what did not pass.
+type failure struct {
+	signature string
+	count     int // how much of it failed; 0 is not known
+}
+
+// failureOf is the failure of an invalid receipt.
+func failureOf(r verification.Receipt) failure {
+	f := failure{signature: signature(r)}
+	for _, list := range [][]verification.Evidence{r.Setup, r.Commands} {
+		for _, e := range list {
+			if e.Failed() {
+				f.count += verification.Failures(e.Output)
+			}
+		}
+	}
+	return f
+}
+
 // fail takes in a failure and says why another correction would not help; ""
-// when it may. origin is what the last correction was about.
-func (w *window) fail(mark, signature, origin string) string {
-	if signature == w.Last {
+// when it may. The same failure with a smaller count than ever is a new one.
+// origin is what the last correction was about.
+func (w *window) fail(mark string, f failure, origin string) string {
+	if f.signature == w.Last && (f.count == 0 || f.count >= w.Least) {
 		w.Rounds++
 	} else {
-		w.Last, w.Rounds = signature, 1
+		w.Last, w.Least, w.Rounds = f.signature, f.count, 1
 	}
-	w.Failed, w.Open = remember(w.Failed, mark), remember(w.Open, signature)
+	w.Failed, w.Open = remember(w.Failed, mark), remember(w.Open, f.signature)
 	switch {
 	case w.Rounds > maxSurvived:
 		return "the same failure came again after two corrections"
-	case origin == fromReview && slices.Contains(w.Fixed, signature):
+	case origin == fromReview && slices.Contains(w.Fixed, f.signature):
 		return "the correction that the review asked for brought back a failure that had been fixed"
 	}
 	return ""
@@ -67,7 +88,7 @@ func (w *window) pass() {
 	for _, s := range w.Open {
 		w.Fixed = remember(w.Fixed, s)
 	}
-	w.Open, w.Last, w.Rounds = nil, "", 0
+	w.Open, w.Last, w.Least, w.Rounds = nil, "", 0, 0
 }
 
 func remember(list []string, s string) []string {

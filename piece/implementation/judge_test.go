@@ -38,6 +38,15 @@ func TestConvergence(t *testing.T) {
 	}
 	contains(t, field(t, out, "reason"), "same failure", "exit code 1")
 
+	// Fewer failures of one kind are progress, more or as many are not.
+	for last, code := range map[string]workflow.Code{"1 failed": implementation.CodeFailed, "5 failed": workflow.CodeNoProgress} {
+		s = play(t, implementation.Config{Attempts: 4}, many(9)...)
+		s.checks = []result{fails("9 failed"), fails("5 failed"), fails("5 failed"), fails(last)}
+		if out = loop(s, 3); out.Error.Code != code {
+			t.Errorf("9, 5, 5, then %s: settled %+v", last, out.Error)
+		}
+	}
+
 	// Different failures go on until the attempts are used up.
 	s = play(t, implementation.Config{}, many(9)...)
 	s.checks = []result{fails("one"), fails("two"), fails("three")}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -74,15 +75,31 @@ func TestSignature(t *testing.T) {
 	}
 }
 
+// TestFailureCount: what is known of how much failed.
+func TestFailureCount(t *testing.T) {
+	t.Parallel()
+	r := failing("ERROR in a.ts\nFound 120 errors in 5 files.")
+	r.Commands = append(r.Commands, failing("9 failed, 3 passed in 1.2s").Commands...)
+	r.Commands = append(r.Commands, verification.Evidence{State: verification.StatePassed, Output: "7 failed"})
+	if f := failureOf(r); f.count != 129 || f.signature != signature(r) {
+		t.Errorf("%+v", f)
+	}
+}
+
 // TestWindow has each rule end a series of corrections.
 func TestWindow(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		events string // fails, each MARK:SIGNATURE, of a review with a star; + is a pass
+		events string // fails, each MARK:SIGNATURE[=COUNT], of a review with a star; + is a pass
 		why    string // of the last one
 	}{
 		"survives two":             {"1:a 2:a 3:a", "same failure"},
 		"survives one":             {"1:a 2:a", ""},
+		"fewer each time":          {"1:a=200 2:a=120 3:a=60 4:a=59", ""},
+		"as many three times":      {"1:a=9 2:a=5 3:a=5 4:a=5", "same failure"},
+		"more is no progress":      {"1:a=5 2:a=9 3:a=8", "same failure"},
+		"to and fro":               {"1:a=9 2:a=5 3:a=9 4:a=5", "same failure"},
+		"fewer after a pass":       {"1:a=1 2:a=1 + 3:a=5 4:a=5", ""},
 		"another between":          {"1:a 2:a 3:b 4:a 5:a", ""},
 		"fixed between":            {"1:a 2:a + 3:a 4:a", ""},
 		"brought back by a review": {"1:a + *2:a", "brought back"},
@@ -102,7 +119,9 @@ func TestWindow(t *testing.T) {
 				origin = fromReview
 			}
 			m, sig, _ := strings.Cut(strings.TrimPrefix(e, "*"), ":")
-			why = w.fail(m, sig, origin)
+			sig, count, _ := strings.Cut(sig, "=")
+			n, _ := strconv.Atoi(count)
+			why = w.fail(m, failure{signature: sig, count: n}, origin)
 			if w.same(m) == "" || w.same("never") != "" {
 				t.Errorf("%s: failed files are not known again", name)
 			}
@@ -127,7 +146,7 @@ func TestWindowEnds(t *testing.T) {
 			} else {
 				last, same = sig, 1
 			}
-			if why := w.fail(fmt.Sprint(i), sig, fromChecks); (why != "") != (same > maxSurvived) {
+			if why := w.fail(fmt.Sprint(i), failure{signature: sig}, fromChecks); (why != "") != (same > maxSurvived) {
 				rt.Fatalf("%d times the same: %q", same, why)
 			}
 		}

@@ -96,7 +96,7 @@ func (s *step) checked(r verification.Receipt) fact {
 		}
 		return ft
 	}
-	why, code := s.st.Window.fail(mark(r.Candidate, string(r.Plan)), signature(r), s.st.Origin), workflow.CodeNoProgress
+	why, code := s.st.Window.fail(mark(r.Candidate, string(r.Plan)), failureOf(r), s.st.Origin), workflow.CodeNoProgress
 	if why == "" && s.exhausted() {
 		why, code = fmt.Sprintf("the work was changed %d times, which is the limit", s.st.Changes), CodeFailed
 	}
