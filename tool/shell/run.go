@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/tenonrun/tenon/internal/text"
@@ -94,7 +96,7 @@ func (s *Shell) start(c tool.Call, a arguments) string {
 
 // judge reads the command and puts it before the fence.
 func (s *Shell) judge(ctx context.Context, c tool.Call, a arguments, dir string) error {
-	l, err := line.Read(a.Command, line.Options{Cwd: dir, Home: s.config.Home, ReadDir: os.ReadDir, IsDir: isDir})
+	l, err := line.Read(a.Command, line.Options{Cwd: dir, Home: s.config.Home, ReadDir: readDir, IsDir: isDir})
 	if err != nil {
 		return &tool.BadArguments{Tool: c.Tool, Problems: []string{err.Error()}, Next: "send a command line that Bash can read"}
 	}
@@ -120,6 +122,18 @@ func entering(spelled, dir, why string) tool.ShellCommand {
 func isDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
+}
+
+// readDir lists a directory. A link that leads to nothing is there all the same:
+// patterns match it.
+func readDir(dir string) ([]fs.DirEntry, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, there := os.Lstat(dir); there == nil {
+			return nil, syscall.ENOTDIR
+		}
+	}
+	return entries, err
 }
 
 // command is what the runner is to run.

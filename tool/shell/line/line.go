@@ -46,7 +46,8 @@ type Options struct {
 	Cwd  string // absolute
 	Home string // what "~" and $HOME mean; empty when they are not known
 	// ReadDir lists a directory to expand patterns; nil when no pattern can be
-	// expanded.
+	// expanded. What is there and no directory, a link to nothing too, gives
+	// syscall.ENOTDIR, what is not there fs.ErrNotExist.
 	ReadDir func(dir string) ([]fs.DirEntry, error)
 	// IsDir tells whether a path is a directory; nil when nothing is known.
 	IsDir func(path string) bool

@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/fstest"
 
@@ -21,7 +22,11 @@ func options() line.Options {
 	return line.Options{
 		Cwd: "/p", Home: "/h",
 		ReadDir: func(dir string) ([]fs.DirEntry, error) {
-			return fs.ReadDir(tree, strings.TrimPrefix(path.Clean(dir), "/"))
+			dir = strings.TrimPrefix(path.Clean(dir), "/")
+			if info, err := fs.Stat(tree, dir); err == nil && !info.IsDir() {
+				return nil, syscall.ENOTDIR
+			}
+			return fs.ReadDir(tree, dir)
 		},
 		IsDir: func(p string) bool {
 			info, err := fs.Stat(tree, strings.TrimPrefix(p, "/"))
@@ -258,6 +263,8 @@ var judgments = []struct{ text, want string }{
 	{"cat src/*", "r src/c.go"},
 	{"cat /h/.s??/i*", "r /h/.ssh/id"},
 	{"cat no*match", "r no*match"},
+	{"cat s*/c.go", "r src/c.go"},
+	{"cat d*/../.e[n]v", "r .env"},
 	{"cat '*.go'", "r *.go"},
 	{"cd $X; cat *", "?"},
 	{"shopt -s dotglob; cat *", "?"},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -104,10 +105,7 @@ func (w *walk) list(dir string) ([]fs.DirEntry, error) {
 	}
 	entries, err := w.options.ReadDir(dir)
 	w.listed += len(entries) + 1
-	if err != nil {
-		return nil, fs.ErrNotExist // nothing matches below it
-	}
-	return entries, nil
+	return entries, err
 }
 
 // static reports whether a word can be expanded from its text alone.
@@ -120,8 +118,8 @@ func (w *walk) static(word *syntax.Word, in state) bool {
 	}
 	for i, part := range word.Parts {
 		lit, ok := part.(*syntax.Lit)
-		if ok && strings.Count(lit.Value, "{") > maxBraces {
-			return false
+		if ok && (strings.Count(lit.Value, "{") > maxBraces || strings.Contains(lit.Value, "{") && parameters(word)) {
+			return false // braces are expanded first: $HOME{x,y} is $HOMEx $HOMEy
 		}
 		if ok && hasPattern(lit.Value) {
 			first, _ := word.Parts[0].(*syntax.Lit)
@@ -135,6 +133,11 @@ func (w *walk) static(word *syntax.Word, in state) bool {
 		}
 	}
 	return true
+}
+
+// parameters reports whether a word has parameters.
+func parameters(word *syntax.Word) bool {
+	return slices.ContainsFunc(word.Parts, func(p syntax.WordPart) bool { _, ok := p.(*syntax.ParamExp); return ok })
 }
 
 func (w *walk) staticPart(part syntax.WordPart, in state, i int) bool {
