@@ -324,6 +324,13 @@ func TestWrite(t *testing.T) {
 	}}); !errors.As(err, &changed) || w.read("proj/a") != "other" {
 		t.Errorf("a write over a change gives %v and %q", err, w.read("proj/a"))
 	}
+	w.put("proj/moving/")
+	_, err = f.Write(t.Context(), w.place(f, "write", "moving/n"), tool.Draft{Content: []byte("x"), Announce: func(context.Context, tool.Change) error {
+		return os.Rename(w.path("proj/moving"), w.path("moved"))
+	}})
+	if outcome(err) != "failed" || w.read("moved/n") == "x" {
+		t.Errorf("a directory that moved away while it was written to gives %v", err)
+	}
 	q := w.place(f, "write", "x/y/z")
 	if _, err := f.Write(t.Context(), q, tool.Draft{Content: []byte("x")}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a write into no directory gives %v", err)
