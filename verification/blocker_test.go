@@ -69,25 +69,48 @@ func TestInstalls(t *testing.T) {
 		code            int
 		files, want     string
 	}{
-		"npm":            {"npx", "Cannot find module 'express'", 1, "package-lock.json", "npm ci"},
-		"pnpm first":     {"npx", "Cannot find module 'express'", 1, "package-lock.json pnpm-lock.yaml", "pnpm install --frozen-lockfile"},
-		"yarn":           {"npx", "Cannot find package 'express'", 1, "yarn.lock", "yarn install --frozen-lockfile"},
-		"pip":            {"python3", "ModuleNotFoundError: No module named 'x'", 1, "requirements.txt package-lock.json", "python3 -m pip install -r requirements.txt"},
-		"go":             {"go", "missing go.sum entry for module providing package x", 1, "go.mod", "go mod download"},
-		"cargo":          {"cargo", "error[E0463]: can't find crate for `serde`", 101, "Cargo.lock", "cargo fetch --locked"},
-		"playwright":     {"npx", "Executable doesn't exist at /x/playwright/chromium", 1, "package-lock.json", "npm ci, npx playwright install"},
-		"playwright py":  {"pytest", "Executable doesn't exist at /x/playwright/chromium", 1, "requirements.txt", "python3 -m playwright install"},
-		"unknown 127":    {"npm", "sh: 1: jest: not found", 127, "package-lock.json go.mod", "go mod download, npm ci"},
-		"nothing pinned": {"npx", "Cannot find module 'express'", 1, "", ""},
-		"no toolchain":   {"npm", "", -1, "package-lock.json", ""},
-		"host":           {"npx", "npm error code E401 Cannot find module 'x'", 1, "package-lock.json", ""},
-		"assertion":      {"go", "--- FAIL: TestA (0.00s)", 1, "go.mod", ""},
+		"npm":              {"npx", "Cannot find module 'express'", 1, "package-lock.json", "npm ci"},
+		"pnpm first":       {"npx", "Cannot find module 'express'", 1, "package-lock.json pnpm-lock.yaml", "pnpm install --frozen-lockfile"},
+		"yarn":             {"npx", "Cannot find package 'express'", 1, "yarn.lock", "yarn install --frozen-lockfile"},
+		"pip":              {"python3", "ModuleNotFoundError: No module named 'x'", 1, "requirements.txt package-lock.json venv", "venv/bin/python -m pip install -r requirements.txt"},
+		"pip, machine":     {"python3", "ModuleNotFoundError: No module named 'x'", 1, "requirements.txt package-lock.json", ""},
+		"pip 127":          {"", "bash: line 1: pytest: command not found", 127, "requirements.txt venv go.mod", "venv/bin/python -m pip install -r requirements.txt"},
+		"no such tool":     {"", "bash: line 1: frobnicate: command not found", 127, "requirements.txt venv go.mod package-lock.json Cargo.lock", ""},
+		"silent 127":       {"./check", "", 127, "requirements.txt venv go.mod package-lock.json Cargo.lock", ""},
+		"go":               {"go", "missing go.sum entry for module providing package x", 1, "go.mod", "go mod download"},
+		"cargo":            {"cargo", "error[E0463]: can't find crate for `serde`", 101, "Cargo.lock", "cargo fetch --locked"},
+		"playwright":       {"npx", "Executable doesn't exist at /x/playwright/chromium", 1, "package-lock.json", "npm ci, npx playwright install"},
+		"playwright py":    {"pytest", "Executable doesn't exist at /x/playwright/chromium", 1, "requirements.txt venv", "venv/bin/python -m playwright install"},
+		"playwright go":    {"go", "Executable doesn't exist at /x/playwright/chromium", 1, "go.mod", ""},
+		"playwright make":  {"", "Executable doesn't exist at /x/playwright/chromium", 1, "yarn.lock go.mod", "npx playwright install, yarn install --frozen-lockfile"},
+		"verify line":      {"/usr/bin/bash", "sh: 1: our-tool: not found", 127, "package-lock.json go.mod", "npm ci"},
+		"tool of npm":      {"npm", "sh: 1: jest: not found", 127, "package-lock.json go.mod requirements.txt venv", "npm ci"},
+		"tool of a script": {"npm", "sh: 1: our-tool: not found", 127, "package-lock.json go.mod requirements.txt venv", "npm ci"},
+		"python of npm":    {"npm", "sh: 1: python3: not found", 127, "package-lock.json requirements.txt venv", ""},
+		"bin of a module":  {"node_modules/.bin/jest", "", -1, "package-lock.json requirements.txt venv", "npm ci"},
+		"line":             {"", "sh: 1: eslint: not found", 127, "package-lock.json requirements.txt venv", "npm ci"},
+		"line without npm": {"", "bash: npm: command not found", 127, "package-lock.json", ""},
+		"nothing pinned":   {"npx", "Cannot find module 'express'", 1, "", ""},
+		"no toolchain":     {"npm", "", -1, "package-lock.json", ""},
+		"host":             {"npx", "npm error code E401 Cannot find module 'x'", 1, "package-lock.json", ""},
+		"assertion":        {"go", "--- FAIL: TestA (0.00s)", 1, "go.mod", ""},
 	} {
-		e := verification.Evidence{State: verification.StateFailed, ExitCode: tc.code, Output: tc.output, Absent: tc.code == -1,
+		e := verification.Evidence{State: verification.StateFailed, ExitCode: tc.code, Output: tc.output, Absent: tc.code == -1 || tc.code == 127,
 			Check: verification.Check{RepositoryID: "repo", Cwd: "web", Command: tc.command}}
+		if tc.command == "/usr/bin/bash" {
+			e.Check.Args = []string{"-o", "pipefail", "-c", "--", "npm run check"}
+		}
+		if tc.command == "" {
+			e.Check.CommandLine = "make check"
+		}
+		files := strings.Fields(tc.files)
+		python := ""
+		if slices.Contains(files, "venv") {
+			python = "venv/bin/python"
+		}
 		var got []string
-		for _, c := range verification.Installs(e, func(f string) bool { return slices.Contains(strings.Fields(tc.files), f) }) {
-			got = append(got, c.Name())
+		for _, c := range verification.Installs(e, python, func(f string) bool { return slices.Contains(files, f) }) {
+			got = append(got, strings.Join(append([]string{c.Command}, c.Args...), " "))
 			if c.RepositoryID != "repo" || c.Cwd != "web" || c.TimeoutMs != 600_000 {
 				t.Errorf("%s: %+v", name, c)
 			}

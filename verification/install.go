@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/tenonrun/tenon/internal/text"
 )
 
 // installTimeout bounds an installation, in milliseconds.
@@ -12,7 +14,7 @@ const installTimeout = 600_000
 // installer prepares the dependencies that a file of a repository pins.
 type installer struct {
 	file    string
-	kind    string // what it provides: node, python, go or rust
+	kind    string // what it provides: a kind of ecosystem
 	command []string
 }
 
@@ -22,7 +24,7 @@ var installers = []installer{
 	{"yarn.lock", "node", []string{"yarn", "install", "--frozen-lockfile"}},
 	{"package-lock.json", "node", []string{"npm", "ci"}},
 	{"npm-shrinkwrap.json", "node", []string{"npm", "ci"}},
-	{"requirements.txt", "python", []string{"python3", "-m", "pip", "install", "-r", "requirements.txt"}},
+	{"requirements.txt", "python", []string{"", "-m", "pip", "install", "-r", "requirements.txt"}}, // by the Python of a virtual environment
 	{"go.mod", "go", []string{"go", "mod", "download"}},
 	{"Cargo.lock", "rust", []string{"cargo", "fetch", "--locked"}},
 }
@@ -39,43 +41,74 @@ func LockFiles() []string {
 	return names
 }
 
+// ecosystems are the programs that belong to a kind of dependencies.
+var ecosystems = map[string][]string{
+	"node": {"node", "npm", "npx", "pnpm", "yarn", "jest", "vitest", "mocha", "ava", "karma", "cypress", "playwright", "tsc", "tsx", "ts-node",
+		"eslint", "prettier", "biome", "rollup", "vite", "webpack", "esbuild", "next", "nx", "turbo", "lerna", "nyc", "c8"},
+	"python": {"python", "python3", "pip", "pip3", "pytest", "py.test", "tox", "nox", "ruff", "mypy", "pyright", "black", "isort", "flake8", "pylint", "coverage"},
+	"go":     {"go"},
+	"rust":   {"cargo", "rustc"},
+}
+
 // Installs proposes the commands that may mend what a failed check lacks, in its
-// directory. there tells whether that directory has a file. Nothing is proposed
-// for a precondition of the host.
-func Installs(e Evidence, there func(name string) bool) []Check {
+// directory: those of the ecosystem that the missing thing belongs to. there tells
+// whether that directory has a file. python is the interpreter of a virtual
+// environment of the repository, "" where there is none: Python packages are never
+// installed for the whole machine. Nothing is proposed for a precondition of the
+// host.
+func Installs(e Evidence, python string, there func(name string) bool) []Check {
 	b, ok := BlockerOf(e)
 	if !ok || b.Host {
 		return nil
 	}
-	out := Plain(e.Anchors + "\n" + e.Output)
-	kind := needs(e, out)
-	if kind == "" {
-		return nil
-	}
-	install := func(argv []string) Check {
-		return Check{Label: "install: " + strings.Join(argv, " "), RepositoryID: e.Check.Repository(), Cwd: e.Check.Cwd,
-			Command: argv[0], Args: argv[1:], TimeoutMs: installTimeout}
+	kind := needs(e, Plain(e.Anchors+"\n"+e.Output))
+	browser := kind == "browser"
+	if browser {
+		kind = browsers(e.Check.program(), there)
 	}
 	var checks []Check
-	seen := map[string]bool{}
-	for _, i := range installers {
-		if !seen[i.kind] && (kind == i.kind || kind == "any" || kind == "browser" && i.kind == "node") && there(i.file) {
-			seen[i.kind] = true
-			checks = append(checks, install(i.command))
-		}
+	add := func(argv ...string) {
+		checks = append(checks, Check{Label: "install: " + strings.Join(argv, " "), RepositoryID: e.Check.Repository(), Cwd: e.Check.Cwd,
+			Command: argv[0], Args: argv[1:], TimeoutMs: installTimeout})
 	}
-	if kind == "browser" {
-		argv := []string{"npx", "playwright", "install"}
-		if !seen["node"] {
-			argv = []string{"python3", "-m", "playwright", "install"}
+	switch {
+	case kind == "python" && python == "":
+	case kind == "python" && browser:
+		add(python, "-m", "playwright", "install")
+	case kind != "":
+		i := slices.IndexFunc(installers, func(i installer) bool { return i.kind == kind && there(i.file) })
+		if i < 0 {
+			break
 		}
-		checks = append(checks, install(argv))
+		argv := slices.Clone(installers[i].command)
+		if kind == "python" {
+			argv[0] = python
+		}
+		add(argv...)
+		if browser {
+			add("npx", "playwright", "install")
+		}
 	}
 	return checks
 }
 
-// needs names the ecosystem that lacks something, "any" when it cannot be told,
-// and "" when an installation from the repository cannot help.
+// browsers names the ecosystem by which the browsers of a check are installed: its
+// own, or where the program has none, one that has dependencies here.
+func browsers(program string, there func(name string) bool) string {
+	own := ecosystem(program)
+	if own == "node" || own == "python" {
+		return own
+	}
+	for _, i := range installers {
+		if own == "" && (i.kind == "node" || i.kind == "python") && there(i.file) {
+			return i.kind
+		}
+	}
+	return ""
+}
+
+// needs names the ecosystem that lacks something, or "browser"; "" when it cannot
+// be told, or when an installation from the repository cannot help.
 func needs(e Evidence, out string) string {
 	for _, sign := range []struct{ text, kind string }{
 		{"playwright", "browser"}, {"Cannot find module", "node"}, {"Cannot find package", "node"}, {"ERR_MODULE_NOT_FOUND", "node"},
@@ -86,8 +119,53 @@ func needs(e Evidence, out string) string {
 			return sign.kind
 		}
 	}
-	if program := path.Base(e.Check.Command); e.Absent && slices.Contains(tools, program) {
+	missing := e.Check.Command // it could not be started
+	if e.ExitCode != -1 {
+		missing = ""
+		if m := notFound().FindStringSubmatch(out); m != nil {
+			missing = m[1] + m[2]
+		}
+	}
+	if slices.Contains(tools, path.Base(missing)) {
 		return ""
 	}
-	return "any"
+	if kind := ecosystem(missing); kind != "" {
+		return kind
+	}
+	return ecosystem(e.Check.program())
+}
+
+// notFound is how shells name a program that is not there.
+var notFound = text.MustPattern(`(?m)(?:^|[:\s])([^\s:]+): (?:command )?not found\s*$|(?:^|: )command not found: (\S+)\s*$`)
+
+// ecosystem names what a program belongs to, or "".
+func ecosystem(program string) string {
+	dirs := strings.Split(path.Dir(program), "/")
+	switch {
+	case slices.Contains(dirs, "node_modules"):
+		return "node"
+	case slices.Contains(dirs, ".venv"), slices.Contains(dirs, "venv"):
+		return "python"
+	}
+	for kind, names := range ecosystems {
+		if slices.Contains(names, path.Base(program)) {
+			return kind
+		}
+	}
+	return ""
+}
+
+// program is what a check starts, or the first word of the line that a shell is
+// given.
+func (c Check) program() string {
+	line := c.CommandLine
+	if name := path.Base(c.Command); (name == "bash" || name == "sh") && len(c.Args) > 1 {
+		line = c.Args[len(c.Args)-1]
+	} else if c.Command != "" {
+		return c.Command
+	}
+	if words := strings.Fields(line); len(words) > 0 {
+		return words[0]
+	}
+	return ""
 }

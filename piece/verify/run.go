@@ -2,12 +2,10 @@ package verify
 
 import (
 	"context"
-	"os"
-	"path/filepath"
+	"fmt"
 
 	"github.com/tenonrun/tenon/executor"
 	"github.com/tenonrun/tenon/piece"
-	"github.com/tenonrun/tenon/piece/command"
 	"github.com/tenonrun/tenon/piece/params"
 	"github.com/tenonrun/tenon/piece/result"
 	"github.com/tenonrun/tenon/verification"
@@ -60,7 +58,7 @@ func (v *visit) verify(ctx context.Context, todo plan) (verification.Receipt, er
 		Run: string(v.f.Run), Visit: string(v.f.Visit), Node: v.f.Node, Attempt: v.f.Attempt,
 		Repositories: v.f.Repositories, Checks: todo.checks, Setup: todo.setup, Unverified: v.p.Unverified,
 		MaxConcurrency: v.p.MaxConcurrency, Deadline: v.f.Deadline,
-		Progress: func(line string) { v.c.Progress(executor.Progress{Kind: "tool", Text: line}) },
+		Progress: v.progress,
 	}
 	if prover, ok := v.c.(piece.Prover); ok {
 		q.Keep = prover.Keep
@@ -71,6 +69,10 @@ func (v *visit) verify(ctx context.Context, todo plan) (verification.Receipt, er
 	return v.runner.Run(ctx, q)
 }
 
+func (v *visit) progress(line string) {
+	v.c.Progress(executor.Progress{Kind: "tool", Text: line})
+}
+
 // repaired installs what the checks lack, where the repository says how, and runs
 // the same plan once more.
 func (v *visit) repaired(ctx context.Context, todo plan, first verification.Receipt) (found, error) {
@@ -79,9 +81,13 @@ func (v *visit) repaired(ctx context.Context, todo plan, first verification.Rece
 	if bad == nil || first.SetupFailed() {
 		return seen, nil
 	}
-	installs := verification.Installs(*bad, v.fileIn(bad.Check))
+	place := v.placeOf(bad.Check)
+	installs := verification.Installs(*bad, place.python(bad.Check.Env), place.has)
 	if len(installs) == 0 {
 		return seen, nil
+	}
+	for _, i := range installs {
+		v.progress(fmt.Sprintf("%s lacks something; %s\n", bad.Check.Name(), i.Label))
 	}
 	again, err := v.verify(ctx, plan{setup: installs, checks: todo.checks})
 	if err != nil {
@@ -112,20 +118,4 @@ func blocker(r verification.Receipt) *verification.Blocker {
 		return nil
 	}
 	return &b
-}
-
-// fileIn tells whether the directory of a check has a file.
-func (v *visit) fileIn(c verification.Check) func(string) bool {
-	repo, err := command.Repository(v.f.Repositories, c.Repository())
-	if err != nil {
-		return func(string) bool { return false }
-	}
-	dir, err := command.Dir(repo, c.Cwd)
-	return func(name string) bool {
-		if err != nil {
-			return false
-		}
-		info, err := os.Stat(filepath.Join(dir, name))
-		return err == nil && info.Mode().IsRegular()
-	}
 }
