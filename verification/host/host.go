@@ -216,6 +216,7 @@ func (w *work) hash(ctx context.Context) string {
 		w.unknown = "the work tree could not be hashed: " + err.Error()
 		return ""
 	}
+	w.unknown = ""
 	return digest
 }
 

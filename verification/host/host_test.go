@@ -325,6 +325,34 @@ func TestUnknownTree(t *testing.T) {
 	}
 }
 
+// TestMendedTree: a tree that only the setup makes readable is known in time.
+func TestMendedTree(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		hashes []string
+		reason string
+	}{
+		"mended":       {[]string{"", "c1:a", "c1:a"}, ""},
+		"never":        {[]string{"", "", "c1:a"}, "index is broken"},
+		"broken again": {[]string{"", "c1:a", ""}, "index is broken"},
+		"by the setup": {[]string{"c1:a", "", "c1:a"}, "index is broken"},
+	} {
+		s := play(t, sh("exit 0"))
+		s.q.Setup = []verification.Check{sh("exit 0")}
+		s.q.Candidate = func(context.Context) (string, error) {
+			now := tc.hashes[0]
+			tc.hashes = tc.hashes[1:]
+			if now == "" {
+				return "", errors.New("index is broken")
+			}
+			return now, nil
+		}
+		if r := s.run(); (r.State == workflow.ReceiptValid) != (tc.reason == "") || !strings.Contains(r.Reason, tc.reason) {
+			t.Errorf("%s: %s, %q", name, r.State, r.Reason)
+		}
+	}
+}
+
 // envRunner changes the environment between commands.
 type envRunner struct {
 	workspace.Runner
