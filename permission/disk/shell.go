@@ -12,9 +12,11 @@ import (
 // JudgeShell implements tool.Fence. Every command and every path that the text
 // shows is judged; the strictest verdict is the answer.
 func (f *Fence) JudgeShell(ctx context.Context, r tool.ShellRequest) error {
-	commands := make([]permission.Command, len(r.Commands))
-	for i, c := range r.Commands {
-		commands[i] = permission.Command{Words: c.Words, Text: c.Text}
+	var commands []permission.Command
+	for _, c := range r.Commands {
+		if len(c.Words) > 0 { // else only a redirection: its operands are judged
+			commands = append(commands, permission.Command{Words: c.Words, Text: c.Text})
+		}
 	}
 	ruled := f.judge.JudgeCommands(r.Tool, commands)
 	if ruled.Effect == permission.Deny {
