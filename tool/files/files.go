@@ -120,7 +120,10 @@ func shown(p tool.Place, rel string) string {
 // not the work, and may be the environment of this process.
 func refuse(c tool.Call) error {
 	for _, root := range []string{"/proc", "/sys", "/dev"} {
-		if c.Place.Canonical == root || strings.HasPrefix(c.Place.Canonical, root+"/") {
+		if within(c.Place.Canonical, "/dev/shm") {
+			continue // it is a plain file system
+		}
+		if within(c.Place.Canonical, root) {
 			return &tool.Denied{Verdict: tool.Verdict{Tool: c.Tool, Op: c.Place.Op, Spelled: c.Place.Spelled, Canonical: c.Place.Canonical,
 				View: "canonical", Reason: root + " is a window into the system and no directory of files"}}
 		}

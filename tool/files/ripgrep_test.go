@@ -151,8 +151,8 @@ func differ(t *testing.T, rg string) {
 		for i := range 66 { // from 64 on ripgrep is asked
 			b.Put(b.t, fmt.Sprintf("t/%s/f %d", []string{"a", "b/c", "-x", "é\xff"}[i%4], i), some[i*7%len(some)])
 		}
-		for _, mode := range []string{"content", "files", "count"} {
-			args := m{"pattern": pattern.Draw(t, "pattern"), "mode": mode, "path": "t", "limit": rapid.SampledFrom([]int{3, 500}).Draw(t, "limit"), "ignore_case": rapid.Bool().Draw(t, "fold")}
+		for range 2 {
+			args := m{"pattern": pattern.Draw(t, "pattern"), "mode": rapid.SampledFrom([]string{"content", "files", "count"}).Draw(t, "mode"), "path": "t", "limit": rapid.SampledFrom([]int{3, 500}).Draw(t, "limit"), "ignore_case": rapid.Bool().Draw(t, "fold")}
 			without, helped := with(b, "", args), with(b, rg, args)
 			if without.Text != helped.Text || string(without.Data) != string(helped.Data) {
 				t.Fatalf("%v: with ripgrep\n%s\n%s\nwithout\n%s\n%s", args, helped.Text, helped.Data, without.Text, without.Data)
