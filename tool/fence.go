@@ -187,4 +187,5 @@ type Operand struct {
 	Op      Op
 	Base    string // absolute directory that a relative path starts from; empty when unknown
 	Why     string // how the command names it: "operand of cat", "> redirection"
+	Deep    bool   // the content of everything below it is read
 }
