@@ -17,6 +17,7 @@ import (
 	"github.com/tenonrun/tenon/internal/text"
 	"github.com/tenonrun/tenon/tool"
 	"github.com/tenonrun/tenon/tool/shell/line"
+	"github.com/tenonrun/tenon/workflow"
 	"github.com/tenonrun/tenon/workspace"
 )
 
@@ -111,7 +112,67 @@ func (s *Shell) judge(ctx context.Context, c tool.Call, a arguments, dir string)
 	if a.Cwd != "" {
 		r.Commands = append([]tool.ShellCommand{entering(a.Cwd, dir, "argument cwd")}, r.Commands...)
 	}
-	return c.Fence.JudgeShell(ctx, r)
+	if err := c.Fence.JudgeShell(ctx, r); err != nil {
+		return err
+	}
+	return s.deep(ctx, c, l)
+}
+
+// maxDeep bounds how many entries below a directory are looked at.
+const maxDeep = 200_000
+
+// deep looks below directories that a command reads whole. A program cannot be
+// told what to leave out, so nothing may lie there that is denied or asked about.
+func (s *Shell) deep(ctx context.Context, c tool.Call, l line.Line) error {
+	for _, command := range l.Commands {
+		for _, o := range command.Operands {
+			if !o.Deep || o.Base == "" && !filepath.IsAbs(o.Spelled) {
+				continue
+			}
+			if err := s.below(ctx, c, o); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Shell) below(ctx context.Context, c tool.Call, o tool.Operand) error {
+	full := o.Spelled
+	if !filepath.IsAbs(full) {
+		full = o.Base + "/" + full // links decide what ".." is
+	}
+	if !isDir(full) {
+		return nil
+	}
+	args, err := tool.ParseArgs(c.Tool, data(map[string]string{"path": full}))
+	if err != nil {
+		return err
+	}
+	place, err := c.Fence.Judge(ctx, tool.Request{
+		Tool: "grep", Effect: workflow.EffectRead, Args: args, Cwd: o.Base,
+		Target: tool.Target{Slot: "path", Base: tool.BaseCwd, Absent: tool.AbsentNone, Op: tool.OpSearch},
+	})
+	if err != nil {
+		return err
+	}
+	seen := 0
+	left, err := c.Fence.Walk(ctx, place, tool.WalkOptions{}, func(tool.Entry) error {
+		if seen++; seen > maxDeep {
+			return fs.SkipAll
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if n := left.Denied + left.Asked; n > 0 {
+		return &tool.Denied{Verdict: tool.Verdict{
+			Tool: c.Tool, Op: tool.OpSearch, Spelled: o.Spelled, Canonical: place.Canonical,
+			Reason: fmt.Sprintf("%s reads all that lies below, and %d of it may not be read, or not without a person: name the files, or use the tool grep, which leaves those out", o.Why, n),
+		}}
+	}
+	return nil
 }
 
 // entering is a change of the working directory.

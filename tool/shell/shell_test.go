@@ -268,6 +268,27 @@ func TestJudgedFirst(t *testing.T) {
 	}
 }
 
+// TestDeepReads checks programs that read a whole tree in which something is denied.
+func TestDeepReads(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, nil)
+	a.fence.Deny = []string{"src/secret"}
+	a.fence.Put(t, "src/secret", "s")
+	a.fence.Put(t, "src/open", "s")
+	a.fence.Put(t, "lib/open", "s")
+	for _, text := range []string{"grep -r s .", "grep -rn s src", "cd src && grep -r s", "cp -r src copy", "tar cf a.tar src", "bash -c 'grep -R s src | cat'", "cat $(grep -rl s src)"} {
+		var denied *tool.Denied
+		if _, err := a.call(context.Background(), command(text)); !errors.As(err, &denied) || !strings.Contains(err.Error(), "1 of it may not be read") {
+			t.Errorf("%q: %v, want a denial", text, err)
+		}
+	}
+	for _, text := range []string{"grep -r s lib", "grep s src/open", "ls -R src > /dev/null", "cp -r lib copy"} {
+		if _, report := a.run(command(text)); report.Code != 0 {
+			t.Errorf("%q: %+v", text, report)
+		}
+	}
+}
+
 func TestRequest(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t, func(c *shell.Config) { c.Available = unconfined })

@@ -20,6 +20,7 @@ func (c *command) tar() {
 		archive = tool.OpWrite
 	}
 	at := *c // members are found from the directory of the last -C
+	at.deep = true
 	args := c.args[1:]
 	o := options("-f:v --file:v -C:v --directory:v -X:r --exclude-from:r -T:! --files-from:! -I:! --use-compress-program:! --to-command:! --checkpoint-action:! --info-script:! -F:! --new-volume-script:! --rsh-command:! --rmt-command:! --exclude:v --transform:! --xform:! --strip-components:v -b:v -H:v --format:v --owner:v --group:v --mode:v --mtime:v -g:w --listed-incremental:w --index-file:w --one-top-level:w -P:! --absolute-names:!")
 	for len(args) > 0 {

@@ -18,6 +18,7 @@ type command struct {
 	outer [][]string        // with the wrappers that were looked through
 	isDir func(string) bool // of a path as it is spelled
 
+	deep     bool // directories are read with all that lies below
 	operands []tool.Operand
 	opaque   []string
 }
@@ -64,7 +65,7 @@ func (c *command) operand(a arg, op tool.Op, why string) {
 // path notes a path from every directory that is possible.
 func (c *command) path(spelled string, op tool.Op, why string) {
 	for _, dir := range c.in.reached() {
-		o := tool.Operand{Spelled: spelled, Op: op, Base: dir, Why: why}
+		o := tool.Operand{Spelled: spelled, Op: op, Base: dir, Why: why, Deep: c.deep && (op == tool.OpRead || op == tool.OpSearch)}
 		if path.IsAbs(spelled) {
 			o.Base = c.in.one()
 		}

@@ -48,6 +48,13 @@ func (c *command) git() {
 		}
 		args = args[min(used, len(args)):]
 	}
+	if len(args) > 0 && len(args) < len(c.args)-1 { // a rule for "git push" reaches "git -C x push"
+		words := []string{c.name()}
+		for _, a := range args {
+			words = append(words, a.text)
+		}
+		c.outer = append(c.outer, words)
+	}
 	if len(args) > 0 {
 		at.subcommand(args[0], args[1:])
 	}

@@ -131,6 +131,9 @@ var judgments = []struct{ text, want string }{
 	{"diff -u a b", "r a, r b"},
 	{"grep x a b", "s a, s b"},
 	{"grep -rn x .", "s ."},
+	{"grep -r x", "s ."},
+	{"grep x", ""},
+	{"rg x", "s ."},
 	{"grep -f pats a", "r pats, s a"},
 	{"grep -e x -e y a", "s a"},
 	{"rg --pre ./x y src", "s src ?"},
@@ -331,6 +334,28 @@ var judgments = []struct{ text, want string }{
 	{"cat a; cat() { :; }", "r a"},
 	{"cat a # rm b", "r a"},
 	{"echo 'rm b; cat c'", ""},
+}
+
+func TestReadDeep(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"grep -rn x .": true, "grep -R x src": true, "grep --recursive x src": true, "grep x a": false, "ls -R .": false, "cp -a . /x": true, "cp a b": false,
+		"tar cf - .": true, "tar xf a": false, "rg x": false, "rg -uu x": true, "rg --hidden x src": true, "zip -r o.zip .": true, "diff -r a b": true, "find .": false, "bash -c 'cd src && grep -r x'": true,
+	} {
+		l, err := line.Read(text, options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		deep := false
+		for _, c := range l.Commands {
+			for _, o := range c.Operands {
+				deep = deep || o.Deep
+			}
+		}
+		if deep != want {
+			t.Errorf("%q reads all below: %t, want %t", text, deep, want)
+		}
+	}
 }
 
 // TestReadOuter checks that rules can reach the wrappers.

@@ -36,6 +36,7 @@ type spec struct {
 	flags    string // "-n:v --output:w"; see the kinds of options
 	absent   byte   // operation on the working directory when there is no operand
 	script   string // options that take the place of the first operand
+	deep     string // options that make it read all that lies below its operands
 }
 
 // programs returns the table by name.
@@ -53,16 +54,18 @@ var programs = sync.OnceValue(func() map[string]*spec {
 func (c *command) known(s *spec) {
 	o := options(s.flags)
 	found := c.positional(o)
-	letters := s.operands
+	letters, absent := s.operands, s.absent
+	if c.deep = c.has(s.deep); c.deep && absent == 0 && strings.Contains(letters, "s") {
+		absent = 's'
+	}
 	if c.has(s.script) {
 		letters = strings.TrimPrefix(letters, "-")
 	}
 	if c.has("-t --target-directory") {
 		letters = strings.TrimSuffix(letters, "w") // cp, mv and ln: all operands are sources
 	}
-	if len(found) == 0 && s.absent != 0 {
-		c.path(".", operation(s.absent), "working directory of "+c.name())
-		return
+	if absent != 0 && len(found) <= strings.Count(letters, "-") {
+		c.path(".", operation(absent), "working directory of "+c.name())
 	}
 	for i, a := range found {
 		letter := letterAt(letters, i, len(found))
