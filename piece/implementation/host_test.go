@@ -15,7 +15,7 @@ import (
 // TestOnHost runs real commands.
 func TestOnHost(t *testing.T) {
 	t.Parallel()
-	s := play(t, implementation.Config{Runner: process.New(process.Config{Home: t.TempDir()})}, planned, developed, developed)
+	s := play(t, implementation.Config{Runner: process.New(process.Config{Home: t.TempDir()})}, planned, developed, developed, developed)
 	dir := s.F.Repositories[0].Path
 	s.F.Checks = []workflow.Check{
 		{RepositoryID: "repo", Command: "test", Args: []string{"-d", "."}},
@@ -33,6 +33,10 @@ func TestOnHost(t *testing.T) {
 	if out := s.phase("verify", "next"); out.Verified == nil || out.Verified.Candidate != "c1:1" {
 		t.Errorf("verified %+v, %s", out.Verified, out.Output.JSON)
 	}
+	s.F.Checks[1] = workflow.Check{RepositoryID: "repo", Command: "sh", Args: []string{"-c", "there-is-no-such-program"}}
+	contains(t, field(t, s.phase("verify", "rejected"), "blocker"), "toolchain", "requiredAction")
+	s.phase("fixer", "next")
+	s.Digest = "c1:2"
 	s.F.Checks[1].Command = "there-is-no-such-program"
 	out = s.phase("verify", "failed")
 	if out.Error.Code != implementation.CodeBlocked {

@@ -102,7 +102,8 @@ func TestVerify(t *testing.T) {
 		{"fails", fails("no"), "rejected", ""},
 		{"hangs", result{state: verification.StateHung}, "rejected", ""},
 		{"cannot be run", result{state: verification.StateBroken}, "failed", implementation.CodeBlocked},
-		{"has no program", result{state: verification.StateFailed, absent: true}, "failed", implementation.CodeBlocked},
+		{"has no program", result{state: verification.StateBroken, absent: true}, "failed", implementation.CodeBlocked},
+		{"exit code 127", result{state: verification.StateFailed, absent: true}, "rejected", ""},
 	} {
 		s := play(t, implementation.Config{}, planned, developed).upTo("verify")
 		s.checks = []result{tc.result}

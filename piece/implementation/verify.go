@@ -78,6 +78,11 @@ func (s *step) receiptID() string {
 func (s *step) checked(r verification.Receipt) fact {
 	ft := fact{output: receiptOutput(r), history: r.Summary()}
 	bad := r.Bad()
+	if bad != nil {
+		if lack, ok := verification.BlockerOf(*bad); ok {
+			ft.output["blocker"] = lack
+		}
+	}
 	switch {
 	case r.State == workflow.ReceiptValid:
 		s.st.Window.pass()
@@ -88,12 +93,9 @@ func (s *step) checked(r verification.Receipt) fact {
 			ft.verified = &workflow.Verified{Receipt: r.ID, Candidate: r.Candidate}
 		}
 		return ft
-	case bad != nil && (bad.State == verification.StateBroken || bad.Absent):
+	case bad != nil && bad.State == verification.StateBroken:
 		ft.why = fmt.Sprintf("the check %q could not be run: %s", bad.Check.Name(), bad.Reason)
 		ft.failure = &workflow.Failure{Code: CodeBlocked, Message: ft.why}
-		if lack, ok := verification.BlockerOf(*bad); ok {
-			ft.output["blocker"] = lack
-		}
 		return ft
 	}
 	why, code := s.st.Window.fail(mark(r.Candidate, string(r.Plan)), failureOf(r), s.st.Origin), workflow.CodeNoProgress

@@ -239,11 +239,12 @@ func TestHostBlockers(t *testing.T) {
 		"no program": {workspace.Exit{Code: -1}, &workspace.SpawnError{Program: "go", Err: fs.ErrNotExist}, "blocked"},
 		"127":        {workspace.Exit{Code: 127}, nil, "blocked"},
 		"1":          {workspace.Exit{Code: 1}, nil, "fail"},
+		"127, alone": {workspace.Exit{Code: 127}, nil, "fail"},
 	} {
-		s := play(t, 1, `{"commands":"configured","hostBlockers":true}`)
+		s := play(t, 1, fmt.Sprintf(`{"commands":"configured","hostBlockers":%t}`, !strings.HasSuffix(name, "alone")))
 		s.exits["go test"], s.errs["go test"] = tc.exit, tc.err
 		got, out := s.settled(t)
-		if got.Outcome != tc.want || (tc.want == "blocked") != (out.Blocker["kind"] == "toolchain" && got.Status == workflow.VisitBlocked) {
+		if got.Outcome != tc.want || (tc.want == "blocked") != (got.Status == workflow.VisitBlocked) || (name != "1") != (out.Blocker["kind"] == "toolchain") {
 			t.Errorf("%s: %+v, %s", name, got, out.raw)
 		}
 	}
