@@ -18,7 +18,8 @@ import (
 const maxJSON = 32 << 20
 
 // stat opens the repository of a check and looks at a path in it, links followed
-// as long as they stay inside.
+// as long as they stay inside. The path itself is not followed when its absence is
+// asked for: a link that leads nowhere is there.
 func (w *work) stat(c verification.Check, path string) (*os.Root, fs.FileInfo, error) {
 	repo, err := repository(w.q.Repositories, c)
 	if err != nil {
@@ -28,7 +29,11 @@ func (w *work) stat(c verification.Check, path string) (*os.Root, fs.FileInfo, e
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening repository %s: %w", repo.ID, err)
 	}
-	info, err := root.Stat(filepath.FromSlash(path))
+	look := root.Stat
+	if c.File != nil && c.File.Absent {
+		look = root.Lstat
+	}
+	info, err := look(filepath.FromSlash(path))
 	if err != nil {
 		_ = root.Close()
 		return nil, nil, err

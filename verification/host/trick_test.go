@@ -39,6 +39,10 @@ func TestTricks(t *testing.T) {
 		"program is a link":               {verification.Check{Command: "./evil"}, verification.StateBroken, "link out of the repository"},
 		"file through a link":             {verification.Check{File: &verification.FileCheck{Path: "out/evil", Exists: true}}, verification.StateBroken, "escapes"},
 		"file outside":                    {verification.Check{File: &verification.FileCheck{Path: "../evil", Exists: true}}, verification.StateBroken, "escapes"},
+		"absent, a dangling link":         {verification.Check{File: &verification.FileCheck{Path: "dangling", Absent: true}}, verification.StateFailed, "dangling exists"},
+		"absent, a link outside":          {verification.Check{File: &verification.FileCheck{Path: "evil", Absent: true}}, verification.StateFailed, "evil exists"},
+		"absent outside":                  {verification.Check{File: &verification.FileCheck{Path: "out/none", Absent: true}}, verification.StateBroken, "escapes"},
+		"absent":                          {verification.Check{File: &verification.FileCheck{Path: "sub/none", Absent: true}}, verification.StatePassed, ""},
 		"json through a link":             {verification.Check{JSON: &verification.JSONCheck{Path: "out/evil", Schema: []byte("true")}}, verification.StateBroken, "escapes"},
 		"unknown policy":                  {verification.Check{Command: "true", Policy: []byte(`{"trust":true}`)}, verification.StateBroken, `"trust", which is not known`},
 		"two things at once":              {verification.Check{Command: "true", CommandLine: "true"}, verification.StateBroken, "exactly one"},
@@ -55,7 +59,7 @@ func TestTricks(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for link, to := range map[string]string{"out": "..", "evil": "../evil", ".venv/bin/evil": "../../../evil"} {
+			for link, to := range map[string]string{"out": "..", "evil": "../evil", "dangling": "nowhere", ".venv/bin/evil": "../../../evil"} {
 				if err := os.Symlink(to, filepath.Join(s.dir, link)); err != nil {
 					t.Fatal(err)
 				}
