@@ -1,0 +1,49 @@
+package project
+
+import (
+	"path/filepath"
+	"strings"
+)
+
+// RuleFile is a file that may hold rules of the fence under "permissions".
+type RuleFile struct {
+	Path   string
+	User   bool // the person's own; else it lies in the repository
+	Widens bool // its allow rules and directories count; deny and ask always do
+}
+
+// RuleFiles lists the files that rules are read from, whether they are there or
+// not: the configurations, and what Claude Code keeps. A repository's allow rules
+// count when its configuration is trusted; what trust does not cover never widens
+// anything.
+func (p *Project) RuleFiles() ([]RuleFile, error) {
+	trusted, err := p.Trusted()
+	if err != nil {
+		return nil, err
+	}
+	files := []RuleFile{
+		{Path: filepath.Join(p.Root, Folder, "config.yaml"), Widens: trusted},
+		{Path: filepath.Join(p.Root, ".claude", "settings.json")},
+		{Path: filepath.Join(p.Root, ".claude", "settings.local.json")},
+	}
+	if file := userFile(p.opts); file != "" {
+		files = append(files, RuleFile{Path: file, User: true, Widens: true})
+	}
+	if home := p.UserHome(); home != "" {
+		files = append(files, RuleFile{Path: filepath.Join(home, ".claude", "settings.json"), User: true, Widens: true})
+	}
+	return files, nil
+}
+
+// UserHome is the home directory of the person, "" when the environment names
+// none.
+func (p *Project) UserHome() string {
+	home := p.opts.Getenv("HOME")
+	if home == "" {
+		home = p.opts.Getenv("USERPROFILE")
+	}
+	if !filepath.IsAbs(home) || strings.ContainsRune(home, 0) {
+		return ""
+	}
+	return filepath.Clean(home)
+}
