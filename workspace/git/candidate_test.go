@@ -48,6 +48,9 @@ func TestDigestChanges(t *testing.T) {
 		"ignored":                      {func(w work) { w.write("x.log", ""); w.write("build/x", "") }, true},
 		"tracked although ignored":     {func(w work) { w.write("x.log", ""); w.git("add", "-f", "x.log") }, false},
 		"person's excludes":            {func(w work) { w.write("n.txt", "") }, false},
+		"excludes of the checkout":     {func(w work) { w.write(".git/info/exclude", "n.md\n"); w.write("n.md", "") }, false},
+		"only excludes":                {func(w work) { w.write(".git/info/exclude", "a.txt\n*.log\n") }, true},
+		"negated in the checkout":      {func(w work) { w.write(".git/info/exclude", "!x.log\n"); w.write("x.log", "") }, true},
 		"empty directory":              {func(w work) { w.must(os.Mkdir(w.path("empty"), 0o755)) }, true},
 		"link text":                    {func(w work) { w.must(os.Remove(w.path("in"))); w.must(os.Symlink("./dir/b.go", w.path("in"))) }, false},
 		"link target":                  {func(w work) { w.must(os.WriteFile(filepath.Join(filepath.Dir(w.dir), "out"), nil, 0o644)) }, true},
@@ -293,4 +296,32 @@ func TestDigestErrors(t *testing.T) {
 	if _, err := k.Digest(t.Context()); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "repo") {
 		t.Errorf("missing directory: %v", err)
 	}
+}
+
+// TestHiddenByTheCheckout writes to a file that only .git/info/exclude hides,
+// after that was set up.
+func TestHiddenByTheCheckout(t *testing.T) {
+	t.Parallel()
+	w := super(t)
+	w.write(".git/info/exclude", "*\n")
+	w.write(w.modules("sub")+"/info/exclude", "*\n")
+	seen := map[string]string{w.digest(): "nothing"}
+	for _, name := range []string{"n.md", "deep/n.md", "sub/n.md"} {
+		for _, content := range []string{"1", "2"} {
+			w.write(name, content)
+			d := w.digest()
+			if old := seen[d]; old != "" {
+				t.Errorf("%s with %s has the digest of %s", name, content, old)
+			}
+			seen[d] = name + " with " + content
+		}
+	}
+}
+
+// modules is the git directory of a submodule, relative to the work tree.
+func (w work) modules(name string) string {
+	w.t.Helper()
+	rel, err := filepath.Rel(w.dir, w.in(name).git("rev-parse", "--absolute-git-dir"))
+	w.must(err)
+	return filepath.ToSlash(rel)
 }

@@ -4,11 +4,11 @@
 // directories, its stat cache, and the facts Root, Common and Version.
 //
 // Guarantees: a digest covers every tracked file and every untracked file that
-// git does not ignore, by slash-separated relative path, kind, executable bit and
+// no .gitignore hides, by slash-separated relative path, kind, executable bit and
 // raw bytes; symbolic links by their text; submodules by commit and, when dirty,
 // by content. It names repositories by id, so the same content has the same
 // digest in every checkout and at every path. Variables named GIT_*, a person's
-// own excludes file and settings that make git trust a file mode or time less do
+// own excludes file, .git/info/exclude and settings that make git trust a file mode or time less do
 // not change it. Files are read, never written: git runs without optional locks.
 // What cannot be read, or does not hold still, is an error that names it. With a
 // cache, an unchanged file is not read again, and the digest is the one without.

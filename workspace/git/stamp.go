@@ -41,7 +41,7 @@ func (s stamp) settled(read time.Time, slack time.Duration) bool {
 }
 
 // errMoved says that a file changed while it was read.
-var errMoved = errors.New("keeps changing while it is read: stop what writes it, or let git ignore it")
+var errMoved = errors.New("keeps changing while it is read: stop what writes it, or name it in a .gitignore")
 
 // hasher is what a worker needs to read a file.
 type hasher struct {

@@ -112,9 +112,10 @@ const mend = "find out with git status and git fsck there; a broken index is mad
 // errTorn is what git does not say of an index that ends too early.
 var errTorn = errors.New("the index has files without a name, so it is broken")
 
-// index lists a work tree as git sees it.
+// index lists a work tree as git sees it. Only .gitignore files hide what is not
+// tracked: they count themselves, which .git/info/exclude does not.
 func (t tree) index(ctx context.Context) ([]*entry, error) {
-	out, said, err := t.ask(ctx, "ls-files", "-v", "-s", "-z", "--cached", "--others", "--exclude-standard")
+	out, said, err := t.ask(ctx, "ls-files", "-v", "-s", "-z", "--cached", "--others", "--exclude-per-directory=.gitignore")
 	var failed *exec.ExitError
 	switch {
 	case errors.As(err, &failed):
@@ -123,7 +124,7 @@ func (t tree) index(ctx context.Context) ([]*entry, error) {
 		return nil, err
 	}
 	if err := complaint(said); err != nil {
-		return nil, fmt.Errorf("listing the files of %s: %w: make it readable or let git ignore it", t.dir, err)
+		return nil, fmt.Errorf("listing the files of %s: %w: make it readable or name it in a .gitignore", t.dir, err)
 	}
 	all := make([]entry, bytes.Count(out, []byte{0}))
 	known, others := make([]*entry, 0, len(all)), []*entry(nil)
@@ -248,5 +249,5 @@ func unreadable(name string, err error) error {
 	if errors.As(err, &path) {
 		err = path.Err
 	}
-	return fmt.Errorf("reading %s: %w: make it readable or let git ignore it", name, err)
+	return fmt.Errorf("reading %s: %w: make it readable or name it in a .gitignore", name, err)
 }

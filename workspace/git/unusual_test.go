@@ -324,7 +324,7 @@ func TestPermissionDenied(t *testing.T) {
 			w.must(os.Chmod(w.path(denied), 0))
 			t.Cleanup(func() { os.Chmod(w.path(denied), 0o755) })
 			got := w.asNobody()
-			for _, part := range []string{"error:", "repository repo", denied, "ermission denied", "make it readable or let git ignore it"} {
+			for _, part := range []string{"error:", "repository repo", denied, "ermission denied", "make it readable or name it in a .gitignore"} {
 				if !strings.Contains(got, part) {
 					t.Errorf("%q lacks %q", got, part)
 				}
