@@ -35,14 +35,17 @@ func Adapt(f Foreign) (Store, error) {
 
 type foreign struct{ f Foreign }
 
+// Persist implements Store with the host's function.
 func (s foreign) Persist(ctx context.Context, run, script, scope string) (string, error) {
 	return s.f.PersistScript(ctx, run, script, scope)
 }
 
+// Load implements Store with the host's function.
 func (s foreign) Load(ctx context.Context, path, scope string) (string, error) {
 	return s.f.LoadScript(ctx, path, scope)
 }
 
+// List implements Lister; a host without the function has no names.
 func (s foreign) List(ctx context.Context) ([]Listing, error) {
 	if s.f.ListNames == nil {
 		return nil, nil
@@ -50,6 +53,7 @@ func (s foreign) List(ctx context.Context) ([]Listing, error) {
 	return s.f.ListNames(ctx)
 }
 
+// ResolveName implements Resolver; a host without the function knows no name.
 func (s foreign) ResolveName(ctx context.Context, name string) (Resolution, bool, error) {
 	if s.f.Resolve == nil {
 		return Resolution{}, false, nil
