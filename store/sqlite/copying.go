@@ -93,9 +93,8 @@ func (c *copying) rows(first, last int64) error {
 	if first > last {
 		return nil
 	}
-	err := error(nil)
 	if c.tries--; c.tries >= 0 {
-		if err = c.conn.exec(c.insert, first, last); !damaged(err) {
+		if err := c.conn.exec(c.insert, first, last); !damaged(err) {
 			return err
 		}
 	}
