@@ -103,7 +103,8 @@ func (r Row) Records() ([]store.Record, error) {
 // says that it is the one of a run that begins with an event.
 func (r Row) Claims(run, first int64) bool {
 	u := unpacker{rest: r.Data}
-	return u.number() == run && u.number() == first && !u.short
+	ofRun, from := u.number(), u.number()
+	return ofRun == run && from == first && !u.short
 }
 
 // Events yields the events of the row that follow the chain, verified, up to one
