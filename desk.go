@@ -38,7 +38,7 @@ func (t *Tenon) Collect(ctx context.Context, before time.Time, dry bool) (store.
 		return rep, err
 	}
 	for _, run := range rep.Removed {
-		if err := os.RemoveAll(filepath.Join(t.Project.Home, desks, string(run))); err != nil {
+		if err := os.RemoveAll(filepath.Join(t.Project.Home, desks, run)); err != nil {
 			return rep, fmt.Errorf("removing the directories of run %s: %w", run, err)
 		}
 	}
