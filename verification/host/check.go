@@ -49,10 +49,7 @@ func (w *work) one(ctx context.Context, c verification.Check, e verification.Evi
 	case c.JSON != nil:
 		w.json(c, &e)
 	case c.Clean != nil:
-		w.command(ctx, cleanCheck(c), policy, &e)
-		if e.State == verification.StatePassed && strings.TrimSpace(e.Output) != "" {
-			e.State, e.Reason = verification.StateFailed, "the work tree has changes that are not committed"
-		}
+		w.tidy(ctx, c, policy, &e)
 	default:
 		w.reusing(ctx, c, policy, &e)
 	}
@@ -76,10 +73,6 @@ func exactlyOne(c verification.Check) error {
 		return fmt.Errorf("timeoutMs is %d; write 1 to %d", c.TimeoutMs, verification.MaxTimeout)
 	}
 	return nil
-}
-
-func cleanCheck(c verification.Check) verification.Check {
-	return verification.Check{RepositoryID: c.Clean.RepositoryID, Command: "git", Args: []string{"status", "--porcelain"}}
 }
 
 func notRun(ctx context.Context) string {

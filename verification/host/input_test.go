@@ -191,7 +191,7 @@ func TestClean(t *testing.T) {
 	s := play(t, verification.Check{Clean: &verification.CleanCheck{}})
 	s.q.Setup = []verification.Check{{Command: "git", Args: []string{"init", "-q"}}}
 	r := s.run()
-	if e := r.Commands[0]; e.State != verification.StateFailed || !strings.Contains(e.Reason, "not committed") || e.Output != "?? file\n" {
+	if e := r.Commands[0]; e.State != verification.StateFailed || !strings.Contains(e.Reason, "not committed") || e.Output != "? file\n" {
 		t.Errorf("%+v", e)
 	}
 	s.kept = nil
