@@ -2,6 +2,7 @@ package permission_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"github.com/tenonrun/tenon/internal/pathid"
 	"github.com/tenonrun/tenon/permission"
 	"github.com/tenonrun/tenon/permission/disk"
+	"github.com/tenonrun/tenon/script/store/storetest"
 )
 
 var vectorsFile = flag.String("vectors", filepath.Join("testdata", "vectors", "paths.jsonl"), "the file of vectors that TestVectors runs")
@@ -56,6 +58,8 @@ type vector struct {
 	Expect   map[string]any
 	Scenario map[string]any
 	Certain  bool
+
+	line []byte // as it stands in the file
 }
 
 // runners say who runs the vectors of a group. A group that is not here is listed
@@ -70,7 +74,13 @@ var runners = map[string]func(*testing.T, *vector){
 	"validate-coordinate": func(t *testing.T, v *vector) { runCheck(t, v, pathid.CheckCoordinate) },
 	"validate-grant":      func(t *testing.T, v *vector) { runCheck(t, v, pathid.CheckGrant) },
 	"args-rewrite":        runRewrite,
+
+	"script-store-containment": runStore,
+	"merge-args":               runStore,
+	"normalize-string-arg":     runStore,
 }
+
+func runStore(t *testing.T, v *vector) { storetest.Run(t, v.line) }
 
 func TestVectors(t *testing.T) {
 	t.Parallel()
@@ -87,6 +97,7 @@ func TestVectors(t *testing.T) {
 		if err := json.Unmarshal(lines.Bytes(), &v); err != nil {
 			t.Fatalf("%v in %s", err, lines.Text())
 		}
+		v.line = bytes.Clone(lines.Bytes())
 		run := runners[v.Group]
 		if run == nil {
 			left[v.Group]++
