@@ -17,8 +17,9 @@ import (
 	"time"
 )
 
-// record says that the file with this stamp has this SHA-256. It is kept only
-// when the stamp was settled, so it stays true.
+// record says that the file with this stamp had this SHA-256. It is kept only
+// when the stamp was settled: a write afterwards gives the file another stamp, as
+// far as the kernel notes it (see settled).
 type record struct {
 	name string // slash-separated, relative to the repository
 	stamp

@@ -32,9 +32,12 @@ func (s stamp) is(kind uint32) bool { return s.mode&modeType == kind }
 // seconds, others in at most one.
 const slack = 2 * time.Second
 
-// settled reports whether a file with this stamp, read at the given time, cannot
-// change afterwards and keep the stamp. A file that changed within one tick
-// before it was read could change again in the same tick.
+// settled reports whether a write after the given time, when the file with this
+// stamp was read, gives it another stamp. A file that changed within one tick
+// before it was read could change again in the same tick. It holds for writes
+// whose time the kernel notes, by a clock that runs forward. A store through a
+// shared memory map to a page that is dirty already is none of them: the file
+// keeps its stamp until the page is written out and touched again.
 func (s stamp) settled(read time.Time, slack time.Duration) bool {
 	limit := read.Add(-slack).UnixNano()
 	return s.mtime < limit && s.ctime < limit
