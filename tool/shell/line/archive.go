@@ -40,11 +40,12 @@ func (c *command) tar() {
 				c.operand(value, archive, "archive of tar")
 			}
 		case strings.HasSuffix(name, "C") && !strings.HasPrefix(name, "--") || name == "--directory":
-			c.operand(value, tool.OpEnter, "directory of tar")
-			at.in = unknown()
-			if value.shown() {
-				at.in = c.in.enter(value.text)
+			at.operand(value, tool.OpEnter, "directory of tar")
+			if !value.shown() {
+				at.in = unknown()
+				break
 			}
+			at.in = at.in.enter(value.text)
 		}
 		args = args[used:]
 	}
@@ -101,7 +102,11 @@ func (c *command) uploads() {
 			previous, t = "--data", value
 		}
 		switch previous {
-		case "-d", "--data", "--data-binary", "--data-ascii", "--data-urlencode", "--json", "-F", "--form", "-H", "--header", "-b", "--cookie", "-w", "--write-out":
+		case "-b", "--cookie":
+			if !strings.Contains(t, "=") {
+				c.operand(arg{text: t, source: a.source}, tool.OpRead, "cookies of curl")
+			}
+		case "-d", "--data", "--data-binary", "--data-ascii", "--data-urlencode", "--json", "-F", "--form", "-H", "--header", "-w", "--write-out":
 			c.uploaded(t, a)
 		}
 		for _, short := range []string{"-d@", "-F", "-d", "-H@", "-w@"} {

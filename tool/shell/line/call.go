@@ -167,6 +167,8 @@ func (w *walk) assigns(list []*syntax.Assign, in state) {
 	for _, a := range list {
 		w.substitutions(a, in)
 		switch {
+		case a.Naked && a.Value != nil && strings.HasPrefix(a.Value.Lit(), "-") && strings.Contains(a.Value.Lit(), "n"):
+			w.hide("a name that stands for another variable")
 		case a.Name == nil && a.Naked && a.Value != nil: // a name that is computed, or an option
 			if lit := a.Value.Lit(); lit == "" {
 				w.hide("the name that is set is not literal: %s", brief(w.source(a)))

@@ -95,6 +95,8 @@ func (c *command) gitOptions(args []arg) {
 			c.operand(next, tool.OpWrite, "--output of git")
 		case name == "--file" || name == "-F" || name == "--pathspec-from-file" || name == "--template":
 			c.operand(next, tool.OpRead, name+" of git")
+		case strings.HasPrefix(a.text, "ext::") || strings.HasPrefix(a.text, "fd::"):
+			c.hide("the transport " + brief(a.text) + " of git runs a program")
 		case slices.Contains(gitRuns, name) || strings.HasPrefix(name, "-O"):
 			c.hide(name + " of git can run a program")
 		case a.flag() && !a.shown():
@@ -171,8 +173,8 @@ func (c *command) gitPlaces(sub string, args []arg) {
 func (c *command) gitTargets(sub string, found []arg) {
 	switch {
 	case sub == "clone" && len(found) > 0:
-		if strings.HasPrefix(found[0].text, "ext::") || !found[0].shown() {
-			c.hide("the source of git clone can run a program")
+		if !found[0].shown() {
+			c.hide("the source of git clone is not literal: " + found[0].source)
 		}
 		if strings.HasPrefix(found[0].text, "/") || strings.HasPrefix(found[0].text, ".") {
 			c.operand(found[0], tool.OpRead, "source of git clone")

@@ -74,6 +74,7 @@ func Read(text string, o Options) (Line, error) {
 		return Line{}, err
 	}
 	w.trusted, w.definite = trusted(text, file), definite(file)
+	w.arithmetic(file)
 	w.stmts(file.Stmts, state{o.Cwd})
 	return Line{Commands: w.commands, Opaque: w.opaque}, nil
 }

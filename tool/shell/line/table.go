@@ -4,8 +4,11 @@ package line
 // value must be listed: else its value is taken for an operand, which is safe. One
 // without a value must not be: it would hide an operand.
 var table = []spec{
-	{names: "true false : echo printf pwd dirs sleep seq date whoami id groups uname hostname arch nproc uptime free which type basename dirname expr test [ return break continue shift unset ulimit umask wait fg bg disown pgrep ps printenv tput tty yes cal getconf locale times read mapfile readarray getopts history logout caller let factor numfmt tr lscpu lsblk"},
+	{names: "true false : echo printf pwd dirs sleep seq whoami id groups uname arch nproc uptime free which type basename dirname expr test [ return break continue shift unset ulimit umask wait fg bg disown pgrep ps printenv tput tty yes cal getconf locale times read getopts logout caller factor numfmt tr lscpu lsblk"},
 	{names: "jobs", flags: "-x:!"},
+	{names: "mapfile readarray", flags: "-C:! -d:v -n:v -O:v -s:v -u:v -c:v"},
+	{names: "date", flags: "-f:r --file:r -r:r --reference:r -d:v --date:v -s:! --set:!"},
+	{names: "hostname", flags: "-F:r --file:r -b:!"},
 	{names: "cat rev comm zcat bzcat xzcat zstdcat", operands: "r*"},
 	{names: "tac", operands: "r*", flags: "-s:v --separator:v"},
 	{names: "nl", operands: "r*", flags: "-b:v -d:v -f:v -h:v -i:v -l:v -n:v -s:v -v:v -w:v"},
