@@ -19,7 +19,7 @@ var marks = text.MustPattern(`(?m)^(?:` + strings.Join([]string{
 	`FAILED \((?:failures|errors|unexpected successes)=[1-9].*\)`,                                             // unittest
 	`\s*--- FAIL: \S+ \([\d.]+s\)`,                                                                            // go test
 	`FAIL(?:\s+\S+/?\S*(?:\s+(?:[\d.]+s|\[.* failed\]))?)?\s*`,                                                // go test, jest
-	`(?:Tests|Test Suites|Snapshots):\s+(?:\d+ \w+, )*[1-9]\d* failed\b.*`,                                    // jest
+	`[ \t]*(?:Tests|Test Suites|Snapshots):[ \t]+(?:\d+ \w+, )*[1-9]\d* failed\b.*`,                           // jest
 	`\s*(?:Tests|Test Files)\s+(?:\d+ \w+ \| )*[1-9]\d* failed\b.*`,                                           // vitest
 	`\s+[1-9]\d* failing\s*`,                                                                                  // mocha
 	`\s*[1-9]\d* (?:tests? |specs? |checks? |suites? |scenarios? )?failed(?:$|[,.] *\d.*|[,.]? *$|\s+in\s.*)`, // playwright, cucumber, plain scripts
@@ -40,13 +40,15 @@ var marks = text.MustPattern(`(?m)^(?:` + strings.Join([]string{
 	`(?:\d+ doctests?, )?\d+ tests?, [1-9]\d* failures?.*`,                                                    // exunit
 	`Failed!\s+- Failed:\s+[1-9].*`,                                                                           // dotnet
 	`\s*(?:Failed|Failures)\s*:\s*[1-9]\d*\s*`,                                                                // dotnet, others
-	`Test Run Failed\.\s*`,                                                                                    // dotnet
-	`\d+% tests passed, [1-9]\d* tests? failed out of \d+`,                                                    // ctest
-	`\[  FAILED  \] .*`,                                                                                       // googletest
-	`\s*Executed \d+ tests?, with [1-9]\d* failures?.*`,                                                       // xctest
-	`FAILED \| \d+ passed.*`,                                                                                  // deno
-	`npm (?:ERR!|error) (?:code ELIFECYCLE|Test failed\.).*`,                                                  // npm
-	`\S*make(?:\[\d+\])?: \*\*\* .* Error \d+\s*`,                                                             // make
+	`[ \t]*(?:(?:Failed|Failing) (?:tests?|specs?|checks?|suites?|scenarios?)|(?:Tests?|Specs?|Checks?|Suites?|Scenarios?) failed)[ \t]*:[ \t]*[1-9]\d*\s*`, // plain scripts
+	`FAIL(?:ED|URE)?:[ \t]+[1-9]\d* (?:\w+ )?(?:failed|failures?|errors?)\b.*`,                                                                              // plain scripts
+	`Test Run Failed\.\s*`,                                   // dotnet
+	`\d+% tests passed, [1-9]\d* tests? failed out of \d+`,   // ctest
+	`\[  FAILED  \] .*`,                                      // googletest
+	`\s*Executed \d+ tests?, with [1-9]\d* failures?.*`,      // xctest
+	`FAILED \| \d+ passed.*`,                                 // deno
+	`npm (?:ERR!|error) (?:code ELIFECYCLE|Test failed\.).*`, // npm
+	`\S*make(?:\[\d+\])?: \*\*\* .* Error \d+\s*`,            // make
 }, "|") + `)$`)
 
 // notOK is a failure in TAP, unless a directive behind it excuses it.
