@@ -68,7 +68,8 @@ func (s *Changes) Look(_ context.Context, c piece.Context, name string) (State, 
 
 // Archive archives a change, if the work tree is still the candidate when it is
 // published. Called again in the same visit it finishes what was begun, and
-// succeeds when all was done.
+// succeeds when all was done. A change that others archived is an error with
+// CodeChangeNotFound.
 func (s *Changes) Archive(ctx context.Context, c piece.Context, name, candidate string) error {
 	v, err := s.visit(c, name)
 	if err != nil {
@@ -87,7 +88,7 @@ func (s *Changes) Archive(ctx context.Context, c piece.Context, name, candidate 
 
 // visit is the work of a node of another kind on a change.
 func (s *Changes) visit(c piece.Context, name string) (*visit, error) {
-	v := &visit{Config: s.cfg, known: s.known, c: c, f: c.Frame(), change: name}
+	v := &visit{Config: s.cfg, known: s.known, c: c, f: c.Frame(), change: name, guest: true}
 	if !isName(name) {
 		return nil, v.errorf(workflow.CodeInvalidArguments, "%q is not the name of a change", name).WithHint("%s", nameHint)
 	}

@@ -147,6 +147,7 @@ type visit struct {
 	repo   workflow.RepositoryInfo
 	root   string // absolute path of the repository, links resolved
 	change string
+	guest  bool // the node is of a kind of another room, without changeParams
 }
 
 // begin reads the params of a visit and finds its repository.

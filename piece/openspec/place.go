@@ -124,7 +124,10 @@ func isDate(s string) bool {
 // missing is the error about a change that is not there.
 func (v *visit) missing(archived string) error {
 	err := v.errorf(workflow.CodeChangeNotFound, "there is no change %s in %s", v.change, v.path(folder+"/changes"))
-	if archived != "" {
+	switch {
+	case archived != "" && v.guest:
+		return err.WithHint("it is archived already, as %s, and not by this visit: move it back to %s/changes/%s to archive it again", archived, folder, v.change)
+	case archived != "":
 		return err.WithHint("it is archived as %s; set allowArchived if that is good enough", archived)
 	}
 	return err.WithHint("write it first, or name another one with --change NAME")
