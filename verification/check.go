@@ -105,8 +105,16 @@ func (c Check) Repository() string {
 	return c.RepositoryID
 }
 
-// Name is the check as people read it.
+// Name is the check as people read it: its label, else its Text.
 func (c Check) Name() string {
+	if c.Label != "" {
+		return c.Label
+	}
+	return c.Text()
+}
+
+// Text is what the check does, without its label.
+func (c Check) Text() string {
 	switch {
 	case c.File != nil:
 		return "file " + c.File.Path

@@ -112,7 +112,7 @@ func signature(r verification.Receipt) string {
 	for _, list := range [][]verification.Evidence{r.Setup, r.Commands} {
 		for _, e := range list {
 			if e.Failed() {
-				parts = append(parts, e.Check.Repository(), e.Check.Cwd, e.Check.Name(), e.State, normal(e.Output))
+				parts = append(parts, e.Check.Repository(), e.Check.Cwd, e.Check.Text(), e.State, normal(e.Output))
 			}
 		}
 	}

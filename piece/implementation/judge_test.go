@@ -151,6 +151,14 @@ func TestProposals(t *testing.T) {
 		t.Errorf("checked %s", got)
 	}
 	contains(t, s.lastTurn().Prompt, "[lib] make check")
+
+	s = play(t, implementation.Config{}, planned, developed)
+	s.F.Checks = []workflow.Check{
+		{RepositoryID: "repo", Label: "unit", Command: "go", Args: []string{"test"}},
+		{RepositoryID: "repo", Label: "make it", Command: "bash", Args: []string{"-c", "make it"}},
+	}
+	s.upTo("verify")
+	contains(t, s.lastTurn().Prompt, "[repo] unit: go test", "[repo] make it\n")
 }
 
 func TestReview(t *testing.T) {

@@ -113,6 +113,9 @@ func checksBlock(intro string, checks []verification.Check) string {
 	b.WriteString(intro)
 	for _, c := range checks {
 		fmt.Fprintf(&b, "\n- [%s] %s", c.RepositoryID, text.Head(c.Name(), 500, "…"))
+		if what := c.Text(); !strings.HasSuffix(what, c.Name()) {
+			fmt.Fprintf(&b, ": %s", text.Head(what, 500, "…"))
+		}
 		if c.Cwd != "" {
 			fmt.Fprintf(&b, " (in %s)", c.Cwd)
 		}

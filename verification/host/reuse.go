@@ -46,7 +46,7 @@ func (w *work) reusing(ctx context.Context, c verification.Check, p verification
 			return
 		}
 	} else {
-		w.show(c.Name() + ": not reused: " + err.Error() + "\n")
+		w.show(w.clean(c.Name() + ": not reused: " + err.Error() + "\n"))
 	}
 	w.command(ctx, c, p, e)
 	if err != nil || e.State != verification.StatePassed || e.Suspect != "" {
