@@ -101,7 +101,7 @@ type Request struct {
 func (r *Runner) Run(ctx context.Context, q Request) (verification.Receipt, error) {
 	w, err := r.begin(ctx, q)
 	if err == nil && w.stopped == "" {
-		err = w.work(ctx)
+		err = w.run(ctx)
 	}
 	if err == nil {
 		err = w.end(ctx)
@@ -230,8 +230,8 @@ func (w *work) keep(ctx context.Context) error {
 	return nil
 }
 
-// work runs the setup and the checks. The error is that of a context that ended.
-func (w *work) work(ctx context.Context) error {
+// run runs the setup and the checks. The error is that of a context that ended.
+func (w *work) run(ctx context.Context) error {
 	if w.left > 0 {
 		timed, cancel := context.WithDeadlineCause(ctx, w.start.Add(w.left), errTimeUp)
 		defer cancel()
