@@ -30,7 +30,7 @@ func instructions(name string) string {
 func mustRead(files embed.FS, name string) []byte {
 	raw, err := files.ReadFile(name)
 	if err != nil {
-		panic(fmt.Sprintf("implementation: %v", err)) // an embedded file that the build has left out
+		panic(fmt.Sprintf("implementation: %v", err)) //nolint:forbidigo // an embedded file that the build has left out
 	}
 	return raw
 }
