@@ -215,9 +215,21 @@ func (s *Shell) command(a arguments, dir, report string) (workspace.Command, err
 		env[name] = value
 	}
 	return workspace.Command{
-		Argv: argv, Dir: dir, Env: env, Unset: append([]string{"BASH_ENV", "ENV", "CDPATH", "SHELLOPTS", "BASHOPTS"}, s.config.Unset...),
+		Argv: argv, Dir: dir, Env: env, Unset: append(inherited(), s.config.Unset...),
 		Idle: s.config.Idle, OutputCap: s.config.OutputCap, Marker: s.config.Marker, KillRest: true,
 	}, nil
+}
+
+// inherited names variables that would change how bash reads a command: options,
+// scripts it starts with, and functions with the names of programs.
+func inherited() []string {
+	names := []string{"BASH_ENV", "ENV", "CDPATH", "GLOBIGNORE", "POSIXLY_CORRECT", "SHELLOPTS", "BASHOPTS"}
+	for _, entry := range os.Environ() {
+		if name, _, _ := strings.Cut(entry, "="); strings.HasPrefix(name, "BASH_FUNC_") {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // quote makes one word of the shell.

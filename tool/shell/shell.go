@@ -114,7 +114,7 @@ func (s *Shell) defaults() error {
 	if c.NewID == nil {
 		c.NewID = func() string { return ident.New("b") }
 	}
-	if c.Home == "" {
+	if c.Home = cmp.Or(c.Home, c.Env["HOME"]); c.Home == "" {
 		c.Home, _ = os.UserHomeDir() // without one "~" is not shown
 	}
 	if c.Scratch == "" {

@@ -381,3 +381,15 @@ func TestNewRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestInheritedFunctions does not run in parallel: it sets the environment.
+func TestInheritedFunctions(t *testing.T) {
+	t.Setenv("BASH_FUNC_ls%%", "() { echo fooled; }")
+	t.Setenv("CDPATH", "/")
+	t.Setenv("SHELLOPTS", "noglob")
+	a := newAgent(t, nil)
+	a.fence.Put(t, "file", "")
+	if got, _ := a.run(command("ls f*; echo \"${CDPATH-none}\"")); !strings.HasPrefix(got, "file\nnone\n") {
+		t.Errorf("the environment changes commands: %q", got)
+	}
+}

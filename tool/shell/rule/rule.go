@@ -87,22 +87,6 @@ func Parse(pattern string) (Rule, error) {
 // String returns the pattern as it was written.
 func (r Rule) String() string { return r.pattern }
 
-// Escape returns the pattern that matches a command of these words and no other.
-// Words with spaces or NotShown cannot be written as a pattern; ok is false then.
-func Escape(words []string) (pattern string, ok bool) {
-	quote := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `:`, `\:`)
-	for i, w := range words {
-		if w == "" || strings.ContainsAny(w, " \t\n\x00") {
-			return "", false
-		}
-		if i > 0 {
-			pattern += " "
-		}
-		pattern += quote.Replace(w)
-	}
-	return pattern, pattern != ""
-}
-
 // Allows reports whether the rule, as one that allows, speaks of the command.
 // What the text does not show must lie under a "*".
 func (r Rule) Allows(words []string) bool {

@@ -95,26 +95,6 @@ func parse(t interface{ Fatal(...any) }, pattern string) rule.Rule {
 	return r
 }
 
-// TestEscape checks that a rule made of a command allows it and nothing else.
-func TestEscape(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		word := rapid.StringMatching(`[a-z*:\\]{1,4}`)
-		made, other := rapid.SliceOfN(word, 1, 3).Draw(t, "made"), rapid.SliceOfN(word, 1, 3).Draw(t, "other")
-		pattern, ok := rule.Escape(made)
-		if !ok {
-			t.Fatalf("%q cannot be written", made)
-		}
-		r := parse(t, pattern)
-		if !r.Allows(made) || r.Reaches(made) != rule.Yes {
-			t.Fatalf("Bash(%s) does not allow %q", pattern, made)
-		}
-		if same := strings.Join(made, " ") == strings.Join(other, " "); r.Allows(other) != same {
-			t.Fatalf("Bash(%s) allows %q: %t", pattern, other, !same)
-		}
-	})
-}
-
 // TestAllowIsNarrower checks that what a rule allows it also reaches as a denial,
 // and that hiding a part of a command never makes it allowed.
 func TestAllowIsNarrower(t *testing.T) {
