@@ -420,6 +420,48 @@ func BenchmarkRules(b *testing.B) {
 	}
 }
 
+// TestWithoutOpenat2 is about systems that lack the call or forbid it: the path
+// of the handle is then all that tells what was opened. It does not run beside
+// other tests.
+func TestWithoutOpenat2(t *testing.T) {
+	has := hasOpenat2
+	hasOpenat2 = func() bool { return false }
+	defer func() { hasOpenat2 = has }()
+	at := tempDir(t)
+	ok(t, os.MkdirAll(at+"/proj/d", 0o700))
+	ok(t, os.MkdirAll(at+"/out", 0o700))
+	ok(t, os.WriteFile(at+"/proj/d/f", []byte("in"), 0o600))
+	ok(t, os.WriteFile(at+"/out/f", []byte("out"), 0o600))
+	f, _, err := Open(t.Context(), Config{Root: at + "/proj", Access: permission.AccessWrite})
+	ok(t, err)
+	defer f.Close()
+	place := func(op tool.Op) tool.Place {
+		p, err := f.Judge(t.Context(), tool.Request{
+			Tool: map[tool.Op]string{tool.OpRead: "read", tool.OpWrite: "write"}[op], Args: &tool.Args{Values: map[string]any{"p": "d/f"}},
+			Target: tool.Target{Slot: "p", Base: tool.BaseCwd, Absent: tool.AbsentNone, Op: op},
+		})
+		ok(t, err)
+		p.Identity = tool.Identity{} // as of an entry of a walk
+		return p
+	}
+	read, write := place(tool.OpRead), place(tool.OpWrite)
+	h, err := f.Open(t.Context(), read)
+	ok(t, err)
+	ok(t, h.Close())
+	ok(t, os.Rename(at+"/proj/d", at+"/proj/old"))
+	ok(t, os.Symlink(at+"/out", at+"/proj/d"))
+	var failed *tool.Failed
+	if _, err := f.Open(t.Context(), read); !errors.As(err, &failed) {
+		t.Errorf("opening gave %v", err)
+	}
+	if _, err := f.Write(t.Context(), write, tool.Draft{Content: []byte("x")}); !errors.As(err, &failed) {
+		t.Errorf("writing gave %v", err)
+	}
+	if got, err := os.ReadFile(at + "/out/f"); string(got) != "out" || err != nil {
+		t.Errorf("outside is %q (%v)", got, err)
+	}
+}
+
 func TestAllocations(t *testing.T) {
 	at := tempDir(t)
 	ok(t, os.MkdirAll(at+"/a/b/c/d/e", 0o700))
