@@ -49,3 +49,7 @@ func has(list []string, s string) bool {
 	}
 	return false
 }
+
+// RunsCommands reports whether a tool takes command lines, which JudgeCommands
+// judges.
+func RunsCommands(name string) bool { return has(commandTools, ToolKey(name)) }

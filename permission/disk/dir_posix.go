@@ -136,6 +136,19 @@ func (d *dir) stat(name string) (tool.Info, error) {
 	return info, nil
 }
 
+// keepOwner gives a new file the owner of the one that it replaces, where the
+// system lets us.
+func (d *dir) keepOwner(name string, h *os.File) {
+	var old, made unix.Stat_t
+	fd := int(h.Fd())
+	if unix.Fstatat(d.fd, name, &old, unix.AT_SYMLINK_NOFOLLOW) != nil || unix.Fstat(fd, &made) != nil {
+		return
+	}
+	if old.Uid != made.Uid || old.Gid != made.Gid {
+		_ = unix.Fchown(fd, int(old.Uid), int(old.Gid))
+	}
+}
+
 // publish renames a file of the directory over another one; fresh says that there
 // must be no other one.
 func (d *dir) publish(from, to string, fresh bool) error {

@@ -102,6 +102,9 @@ func (d *dir) stat(name string) (tool.Info, error) {
 	return info, nil
 }
 
+// keepOwner has nothing to do: a new file has the owner of its directory.
+func (d *dir) keepOwner(string, *os.File) {}
+
 func (d *dir) publish(from, to string, fresh bool) error {
 	if fresh {
 		if _, err := d.root.Lstat(to); err == nil {

@@ -124,6 +124,9 @@ func (f *Fence) Judge(ctx context.Context, r tool.Request) (tool.Place, error) {
 	if v.Effect == permission.Allow && r.Effect == workflow.EffectWrite && r.Target.Op == tool.OpWrite && v.Reading.Kind == pathid.NoPath {
 		return tool.Place{}, &tool.Failed{What: "the call of " + r.Tool + " names no file to write", Next: "give " + r.Target.Slot}
 	}
+	if v.Effect == permission.Ask && v.Reading.Kind == pathid.NoPath && permission.RunsCommands(r.Tool) {
+		return tool.Place{}, nil // JudgeShell asks, with the command line in hand
+	}
 	return f.placed(ctx, &v)
 }
 
@@ -177,7 +180,7 @@ func (f *Fence) judgeHardLinks(ctx context.Context, v *permission.Verdict, p too
 		return nil
 	}
 	t := told(v)
-	t.Rule, t.View, t.Reason = "", "", "the file has another name somewhere (a hard link), which would change too"
+	t.Rule, t.View, t.Reason = "", "", "the file has another name somewhere (a hard link), which would keep the old content"
 	if f.mode == permission.ModeLocked {
 		t.Reason += "; nobody is asked in the mode locked"
 		return &tool.Denied{Verdict: t}

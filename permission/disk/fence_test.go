@@ -351,6 +351,60 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+func TestOwnerIsKept(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only the system's administrator has files of others")
+	}
+	w := newWorld(t, "proj/a")
+	must(t, os.Chown(w.path("proj/a"), 1234, 1235))
+	f := w.fence()
+	_, err := f.Write(t.Context(), w.place(f, "write", "a"), tool.Draft{Content: []byte("x")})
+	must(t, err)
+	var st syscall.Stat_t
+	must(t, syscall.Stat(w.path("proj/a"), &st))
+	if st.Uid != 1234 || st.Gid != 1235 {
+		t.Errorf("the file belongs to %d:%d", st.Uid, st.Gid)
+	}
+}
+
+// TestWritesOfOneFolder has a rule for one folder where other writes are asked
+// about, and paths that leave it.
+func TestWritesOfOneFolder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "proj/output/", "proj/output/up -> ..")
+	f := w.fenceOf(disk.Config{Access: permission.AccessWrite, Mode: permission.ModeAskWrites, Rules: w.rules("allow Edit(output/**)")})
+	for p, want := range map[string]string{
+		"output/ok.txt": "allow", "output/new/ok.txt": "allow", "output/../traversal.txt": "ask", "output/up/traversal.txt": "ask",
+		"../up.txt": "deny", "output/../../up.txt": "deny", "//abs-out.txt": "deny", "output-evil/x": "ask",
+	} {
+		if _, err := w.judge(f, "write", p); outcome(err) != want {
+			t.Errorf("%s is %s, not %s", p, outcome(err), want)
+		}
+	}
+}
+
+func TestCallsWithoutPath(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	f := w.fence("ask Bash", "ask Task", "deny Memory")
+	granted := f.Granting(disk.Grant{Tool: "task"}, disk.Grant{Tool: "bash", Text: "ls", Path: w.path("proj")})
+	for name, want := range map[string]string{"bash": "allow allow", "task": "ask allow", "memory": "deny deny", "todo_write": "allow allow"} {
+		r := tool.Request{Tool: name, Args: &tool.Args{}}
+		_, before := f.Judge(t.Context(), r)
+		_, after := granted.Judge(t.Context(), r)
+		if got := outcome(before) + " " + outcome(after); got != want {
+			t.Errorf("%s is %s, not %s", name, got, want)
+		}
+	}
+	if err := f.JudgeShell(t.Context(), w.shell(false, "ls")); outcome(err) != "ask" {
+		t.Errorf("a command is %v", err)
+	}
+	if err := granted.JudgeShell(t.Context(), w.shell(false, "ls")); err != nil {
+		t.Errorf("a command that was allowed is %v", err)
+	}
+}
+
 func TestWriteThroughLinksAndHardLinks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "proj/a", "proj/in -> a", "out/x", "proj/many")

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"github.com/tenonrun/tenon/internal/pathid"
 	"github.com/tenonrun/tenon/permission"
 	"github.com/tenonrun/tenon/tool"
 )
@@ -10,7 +11,7 @@ import (
 type Grant struct {
 	Tool  string  // that was asked for
 	Op    tool.Op // that was asked for; with OpWrite, reading is granted too
-	Path  string  // canonical, as the question showed it; with Text the directory in which the command line starts
+	Path  string  // canonical, as the question showed it; with Text the directory in which the command line starts; empty for a call without a path
 	Below bool    // all that is below Path too
 	Text  string  // of a whole command line, as asked about; empty for a path
 }
@@ -29,7 +30,16 @@ func (f *Fence) granted(v *permission.Verdict) bool {
 	}
 	for i := range f.grants {
 		g := &f.grants[i]
-		if g.Text != "" || g.Path == "" || !g.covers(v.Reading.Canonical) || permission.ToolKey(g.Tool) != permission.ToolKey(v.Tool) {
+		if g.Text != "" || permission.ToolKey(g.Tool) != permission.ToolKey(v.Tool) {
+			continue
+		}
+		if v.Reading.Kind == pathid.NoPath {
+			if g.Path == "" {
+				return true
+			}
+			continue
+		}
+		if g.Path == "" || !g.covers(v.Reading.Canonical) {
 			continue
 		}
 		if op := tool.Op(v.Op); op == g.Op || g.Op == tool.OpWrite && op != tool.OpWrite {

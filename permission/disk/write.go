@@ -122,6 +122,7 @@ func (w *writing) stage() (string, error) {
 	mode := newMode
 	if w.change.Before != tool.NoFile {
 		mode = w.info.Mode.Perm()
+		w.dir.keepOwner(w.name, h)
 	}
 	_, err = h.Write(w.draft.Content)
 	return name, errors.Join(err, h.Chmod(mode), h.Sync(), h.Close())
