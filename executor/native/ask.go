@@ -3,7 +3,6 @@ package native
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -65,16 +64,17 @@ func (w *work) value(a workflow.Answer, v any) error {
 // allow asks a person about a call that the fence stopped. It returns nil when
 // the call is to be tried again, with a fence that lets it through.
 func (w *work) allow(ctx context.Context, v tool.Verdict) error {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("asking about a call: %w", err)
-	}
-	if slices.Contains(w.allowed, v) {
+	a := Allowance{Verdict: v, Command: w.fence.stopped.Text, Cwd: w.fence.stopped.Cwd}
+	if slices.Contains(w.allowed, a) {
 		v.Reason = "a person allowed it, but it cannot be let through: " + v.Reason
 		return &tool.Denied{Verdict: v}
 	}
+	raw, err := json.Marshal(a)
+	if err != nil {
+		return fmt.Errorf("asking about a call: %w", err)
+	}
 	options := []string{allowOnce, allowNot}
-	granter, can := w.fence.(Granter)
+	granter, can := w.fence.Fence.(Granter)
 	if can {
 		options = []string{allowOnce, allowTurn, allowNot}
 	}
@@ -89,21 +89,21 @@ func (w *work) allow(ctx context.Context, v tool.Verdict) error {
 			return err
 		}
 	}
-	w.allowed = append(w.allowed, v)
-	switch label {
-	case allowTurn:
-		w.granted = append(w.granted, v)
-		fallthrough
-	case allowOnce:
-		if can {
-			w.fence = granter.Grant(v)
-		} else {
-			w.fence = let(w.fence, v)
-		}
-		return nil
+	if label != allowOnce && label != allowTurn {
+		v.Reason = told("a person was asked and denied it", answer)
+		return &tool.Denied{Verdict: v}
 	}
-	v.Reason = told("a person was asked and denied it", answer)
-	return &tool.Denied{Verdict: v}
+	w.allowed = append(w.allowed, a)
+	switch {
+	case !can:
+		w.fence = watch{Fence: w.fence.Fence, passes: w.allowed}
+	default:
+		w.fence = watch{Fence: granter.Grant(a)}
+	}
+	if label == allowTurn && can {
+		w.granted = append(w.granted, a)
+	}
+	return nil
 }
 
 func told(what string, a workflow.Answer) string {
@@ -134,7 +134,11 @@ func (w *work) mayI(v tool.Verdict) string {
 		}
 		b.WriteString("\n")
 	}
-	fmt.Fprintf(&b, "because: %s\n%s", v.Reason, w.arguments())
+	fmt.Fprintf(&b, "because: %s\n", v.Reason)
+	if line := w.fence.stopped.Text; line != "" {
+		fmt.Fprintf(&b, "command: %s\nThe answer counts for the whole command line.\n", text.Head(tool.Quote(line), maxAsked, "…"))
+	}
+	b.WriteString(w.arguments())
 	return b.String()
 }
 
@@ -200,42 +204,4 @@ func rawOf(v any) json.RawMessage {
 		return nil // not reached: plain values always encode
 	}
 	return raw
-}
-
-// allowing is a fence that lets through what it would have asked about.
-type allowing struct {
-	tool.Fence
-	allowed []tool.Verdict
-}
-
-func let(f tool.Fence, v tool.Verdict) *allowing {
-	if a, ok := f.(*allowing); ok {
-		return &allowing{Fence: a.Fence, allowed: append(slices.Clone(a.allowed), v)}
-	}
-	return &allowing{Fence: f, allowed: []tool.Verdict{v}}
-}
-
-func (a *allowing) pass(err error) error {
-	var asked *tool.Asked
-	if errors.As(err, &asked) && slices.Contains(a.allowed, asked.Verdict) {
-		return nil
-	}
-	return err
-}
-
-// Judge implements tool.Fence.
-func (a *allowing) Judge(ctx context.Context, r tool.Request) (tool.Place, error) {
-	p, err := a.Fence.Judge(ctx, r)
-	return p, a.pass(err)
-}
-
-// Within implements tool.Fence.
-func (a *allowing) Within(ctx context.Context, dir tool.Place, rel string, op tool.Op) (tool.Place, error) {
-	p, err := a.Fence.Within(ctx, dir, rel, op)
-	return p, a.pass(err)
-}
-
-// JudgeShell implements tool.Fence.
-func (a *allowing) JudgeShell(ctx context.Context, r tool.ShellRequest) error {
-	return a.pass(a.Fence.JudgeShell(ctx, r))
 }

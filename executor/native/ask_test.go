@@ -21,8 +21,8 @@ type granting struct {
 	let map[string]bool
 }
 
-func (g granting) Grant(v tool.Verdict) tool.Fence {
-	n := granting{g.Fence, map[string]bool{v.Canonical: true}}
+func (g granting) Grant(a native.Allowance) tool.Fence {
+	n := granting{g.Fence, map[string]bool{a.Canonical: true, a.Command: true}}
 	for k := range g.let {
 		n.let[k] = true
 	}
@@ -36,6 +36,13 @@ func (g granting) Judge(ctx context.Context, r tool.Request) (tool.Place, error)
 		return p, nil
 	}
 	return p, err
+}
+
+func (g granting) JudgeShell(ctx context.Context, r tool.ShellRequest) error {
+	if g.let[r.Text] {
+		return nil
+	}
+	return g.Fence.JudgeShell(ctx, r)
 }
 
 // link makes a fence that asks about the directory real, reached by a link.
@@ -91,7 +98,7 @@ func TestAskedCalls(t *testing.T) {
 		}
 		cfg := h.config(t, v)
 		if tc.grants {
-			cfg.Fence = func(executor.Turn) (tool.Fence, error) { return granting{Fence: h.fence}, nil }
+			cfg.Equip = h.equip(t, granting{Fence: h.fence})
 		}
 		r, err := allowed(t, native.New(cfg), h, j, tc.answer)
 		if err != nil || r.Denials != tc.denials || len(j.questions) != tc.questions {
@@ -119,6 +126,34 @@ func TestAskedCalls(t *testing.T) {
 	}
 }
 
+// A command line is allowed as a whole: what is denied in it, the fence has denied
+// before anybody was asked.
+func TestAskedCommands(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		grants    bool
+		answer    string
+		questions int
+	}{{true, "for this turn", 1}, {true, "once", 2}, {false, "once", 2}, {true, "deny", 2}} {
+		h, j := link(t), newJournal()
+		h.fence.Put(t, "real/b", "B")
+		run := calls("shell", `{"text":"cat way/a way/b","path":"way/a","from":"way/b"}`)
+		v := &voice{says: []say{run, run, words("done")}}
+		cfg := h.config(t, v)
+		if tc.grants {
+			cfg.Equip = h.equip(t, granting{Fence: h.fence})
+		}
+		r, err := allowed(t, native.New(cfg), h, j, workflow.Answer{Value: workflow.Text(tc.answer)})
+		ran := h.commands()
+		if len(j.questions) > 0 && !strings.Contains(j.questions[0].Text, "command: cat way/a way/b\nThe answer counts for the whole command line") {
+			t.Errorf("the question is %q", j.questions[0].Text)
+		}
+		if denied := tc.answer == "deny"; err != nil || len(j.questions) != tc.questions || denied != (ran == 0) || !denied && ran != 2 || r.Rounds != 3 {
+			t.Errorf("%+v: %v, %d questions, ran %v", tc, err, len(j.questions), h.ran)
+		}
+	}
+}
+
 func TestAskedWithoutPerson(t *testing.T) {
 	t.Parallel()
 	h := link(t)
@@ -139,7 +174,7 @@ func TestAllowedButStillStopped(t *testing.T) {
 	h := link(t)
 	v := &voice{says: []say{calls("get", `{"path":"way/a"}`), words("done")}}
 	cfg, j := h.config(t, v), newJournal()
-	cfg.Fence = func(executor.Turn) (tool.Fence, error) { return deaf{h.fence}, nil }
+	cfg.Equip = h.equip(t, deaf{h.fence})
 	r, err := allowed(t, native.New(cfg), h, j, workflow.Answer{Value: workflow.Text("once")})
 	if err != nil || r.Denials != 1 || !strings.Contains(v.results()[0], "cannot be let through") {
 		t.Errorf("%+v, %v, %q", r, err, v.results())
@@ -149,7 +184,7 @@ func TestAllowedButStillStopped(t *testing.T) {
 // deaf grants nothing.
 type deaf struct{ tool.Fence }
 
-func (d deaf) Grant(tool.Verdict) tool.Fence { return d }
+func (d deaf) Grant(native.Allowance) tool.Fence { return d }
 
 func TestQuestionsOfTheModel(t *testing.T) {
 	t.Parallel()
@@ -261,7 +296,7 @@ func TestInterruptedCommands(t *testing.T) {
 		j := interrupted(t, h, true, calls("shell", `{"text":"x"}`))
 		v := &voice{says: []say{words("done")}}
 		_, err := allowed(t, native.New(h.config(t, v)), h, j, workflow.Answer{Value: workflow.Text(answer)})
-		if workflow.CodeOf(err) != want.code || len(h.ran) != want.ran || len(j.questions) != 1 || !strings.Contains(j.questions[0].Text, `{"text":"x"}`) {
+		if workflow.CodeOf(err) != want.code || h.commands() != want.ran || len(j.questions) != 1 || !strings.Contains(j.questions[0].Text, `{"text":"x"}`) {
 			t.Errorf("%s: %v, ran %v, questions %v", answer, err, h.ran, j.questions)
 			continue
 		}
@@ -282,7 +317,7 @@ func TestInterruptedTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	j.reopen(-1)
-	if _, _, err := play(t, h, j, h.turn(), words("done")); !errors.Is(err, errParked) || j.questions[0].Key != "t/1/1/left/2" || len(h.ran) != 2 {
+	if _, _, err := play(t, h, j, h.turn(), words("done")); !errors.Is(err, errParked) || j.questions[0].Key != "t/1/1/left/2" || h.commands() != 2 {
 		t.Errorf("%v, %v, ran %v", err, j.questions, h.ran)
 	}
 }
@@ -295,7 +330,7 @@ func TestInterruptedWithoutPerson(t *testing.T) {
 		executor.Host
 		executor.Journal
 	}{j, j})
-	if workflow.CodeOf(err) != workflow.CodeRecoveredFailed || len(h.ran) != 1 {
+	if workflow.CodeOf(err) != workflow.CodeRecoveredFailed || h.commands() != 1 {
 		t.Errorf("%v, ran %v", err, h.ran)
 	}
 }

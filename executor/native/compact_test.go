@@ -185,6 +185,26 @@ func TestCompactionKilled(t *testing.T) {
 	}
 }
 
+// What the provider counted decides, not the size of the text.
+func TestCompactionByUsage(t *testing.T) {
+	t.Parallel()
+	h, j := newHands(t), newJournal()
+	much := func(say say) say {
+		return func(ctx context.Context, r provider.Request) (provider.Response, error) {
+			response, err := say(ctx, r)
+			response.Usage.Input = number(7_900)
+			return response, err
+		}
+	}
+	v := &voice{says: []say{calls("silent", `{}`), much(calls("silent", `{"text":"2"}`)), words("a summary"), words("done")}}
+	cfg := h.config(t, v)
+	cfg.ContextLimit = func(string) int { return 8_192 }
+	r, err := native.New(cfg).Execute(t.Context(), h.turn(), j)
+	if err != nil || r.Compactions != 1 || r.Text != "done" || len(v.got) != 4 || !j.saw("about 79", "holds 8192") {
+		t.Errorf("%+v, %v, %d calls", r, err, len(v.got))
+	}
+}
+
 // A turn that was compacted stays so when the limit is another one later.
 func TestCompactionIsDecidedOnce(t *testing.T) {
 	t.Parallel()

@@ -201,6 +201,17 @@ func newHands(t *testing.T) *hands { return &hands{fence: tooltest.New(t), wrote
 
 type args struct{ Path, Text, From, To string }
 
+// commands is how many command lines ran.
+func (h *hands) commands() int {
+	n := 0
+	for _, s := range h.ran {
+		if strings.HasPrefix(s, "shell ") {
+			n++
+		}
+	}
+	return n
+}
+
 func (h *hands) note(words ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -289,14 +300,19 @@ func (h *hands) content(path string) string {
 }
 
 // shell does something of which no file tells.
-func (h *hands) shell(_ context.Context, c tool.Call) (tool.Result, error) {
+func (h *hands) shell(ctx context.Context, c tool.Call) (tool.Result, error) {
 	a, err := read(c)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.ran = append(h.ran, "shell "+a.Text)
+	if a.Path != "" {
+		r := tool.ShellRequest{Tool: c.Tool, Text: a.Text, Cwd: c.Cwd, Commands: []tool.ShellCommand{{
+			Operands: []tool.Operand{{Spelled: a.Path, Op: tool.OpRead}, {Spelled: a.From, Op: tool.OpRead}}}}}
+		if err := c.Fence.JudgeShell(ctx, r); err != nil {
+			return tool.Result{}, err
+		}
+	}
+	h.note("shell", a.Text)
 	return tool.Result{Text: "ran " + a.Text, Cwd: h.fence.Root}, nil
 }
 
@@ -433,8 +449,14 @@ func script(t testing.TB, yaml string) provider.Provider {
 }
 
 func (h *hands) config(t testing.TB, p provider.Provider) native.Config {
-	return native.Config{Provider: p, Model: "m", Tools: h.set(t), Submit: submitTool,
-		Fence: func(executor.Turn) (tool.Fence, error) { return h.fence, nil }}
+	return native.Config{Provider: p, Model: "m", Submit: submitTool, Equip: h.equip(t, h.fence)}
+}
+
+func (h *hands) equip(t testing.TB, f tool.Fence) func(executor.Turn) (native.Gear, error) {
+	set := h.set(t)
+	return func(executor.Turn) (native.Gear, error) {
+		return native.Gear{Tools: set, Fence: f, Close: func() error { h.note("closed"); return nil }}, nil
+	}
 }
 
 func (h *hands) turn() executor.Turn {

@@ -33,7 +33,8 @@ type loop struct {
 	*talk.Talk
 	cfg       Config
 	journal   executor.Journal
-	fence     tool.Fence
+	gear      Gear
+	fence     tool.Fence // of the gear, with what a person allowed for the turn
 	session   *tool.Session
 	submit    *tool.Set // of the one tool; nil when the answer is text
 	schema    *schema.Schema
@@ -97,13 +98,7 @@ func (l *loop) equip() error {
 	if l.journal, ok = l.Host.(executor.Journal); !ok {
 		return workflow.Errorf(workflow.CodeInternal, "%s: the host of the turn keeps no journal of steps, so no tools can be used", l.Where())
 	}
-	var err error
-	if l.cfg.Fence != nil {
-		if l.fence, err = l.cfg.Fence(l.Turn); err != nil {
-			return fmt.Errorf("%s: making the fence of the turn: %w", l.Where(), err)
-		}
-	}
-	list := l.cfg.Tools.Tools()
+	var list []tool.Tool
 	if l.schema != nil && l.cfg.Submit != nil {
 		submit, err := l.cfg.Submit(l.Turn.Schema)
 		if err == nil {
@@ -112,9 +107,18 @@ func (l *loop) equip() error {
 		if err != nil {
 			return workflow.Errorf(workflow.CodeInvalidPieceParams, "%s: the schema of the answer is not usable: %w", l.Where(), err)
 		}
-		list = slices.DeleteFunc(list, func(t tool.Tool) bool { return t.Name == submitName })
-		list = append(list, submit)
+		list = []tool.Tool{submit}
 	}
+	var err error
+	if l.gear, err = l.cfg.Equip(l.Turn); err != nil {
+		return fmt.Errorf("%s: making the tools of the turn ready: %w", l.Where(), err)
+	}
+	if l.gear.Tools == nil {
+		l.gear.Tools = &tool.Set{}
+	}
+	l.fence = l.gear.Fence
+	given := slices.DeleteFunc(l.gear.Tools.Tools(), func(t tool.Tool) bool { return t.Name == submitName && l.submit != nil })
+	list = append(given, list...)
 	for _, t := range list {
 		l.tools = append(l.tools, provider.ToolSpec{Name: t.Name, Description: t.Description, Schema: t.Schema})
 	}
@@ -142,7 +146,7 @@ func (l *loop) set(name string) *tool.Set {
 	if l.submit != nil && name == submitName {
 		return l.submit
 	}
-	return l.cfg.Tools
+	return l.gear.Tools
 }
 
 // rounds is how many responses the turn may take.

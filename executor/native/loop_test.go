@@ -85,6 +85,9 @@ func TestResultsInOrder(t *testing.T) {
 	if len(last) != 3 || last[2].Role != provider.RoleTool || last[2].Parts[0].ID != "vendor-0" || last[2].Parts[2].ID != "vendor-4" {
 		t.Errorf("messages %+v", last)
 	}
+	if n := len(h.ran); h.ran[n-1] != "closed" {
+		t.Errorf("the tools are not closed: %q", h.ran)
+	}
 	if _, ok := j.memos["t/1/6"]; !ok || !j.saw("get b") || !j.saw("put c", "1 bytes written") {
 		t.Errorf("memos %v, shown %v", j.memos, j.shown)
 	}
@@ -219,6 +222,16 @@ func TestCircles(t *testing.T) {
 				t.Errorf("%s: result %d is %q", name, i+1, text)
 			}
 		}
+	}
+	n := 0
+	others := func(ctx context.Context, r provider.Request) (provider.Response, error) {
+		if n++; n > 20 {
+			return words("done")(ctx, r)
+		}
+		return calls("nothing", fmt.Sprintf(`{"text":"%d"}`, n))(ctx, r)
+	}
+	if _, v, err := play(t, h, newJournal(), h.turn(), others); err != nil || strings.Contains(strings.Join(v.results(), " "), "in a row") {
+		t.Errorf("other arguments are another call: %v", err)
 	}
 	// Other results, or other calls between, are no circle.
 	alternate := func(ctx context.Context, r provider.Request) (provider.Response, error) {

@@ -3,7 +3,7 @@ package native
 import (
 	"context"
 	"encoding/json"
-	"io"
+	"errors"
 	"time"
 
 	"github.com/tenonrun/tenon/executor"
@@ -20,12 +20,9 @@ type Config struct {
 	// MaxOutput bounds the output tokens of a call of a turn that names no
 	// bound; 0 means provider.DefaultMaxOutputTokens.
 	MaxOutput int
-	// Tools are offered to the model. Nil, or a provider that cannot call tools,
-	// makes turns that only answer.
-	Tools *tool.Set
-	// Fence gives the fence of a turn. It is closed with the turn when it is an
-	// io.Closer. Nil denies every call.
-	Fence func(executor.Turn) (tool.Fence, error)
+	// Equip gives a turn its tools and its fence. Nil, or a provider that cannot call
+	// tools, makes turns that only answer.
+	Equip func(executor.Turn) (Gear, error)
 	// Submit makes the tool by which the model gives an answer that fits a JSON
 	// Schema: its result is Final. Nil asks for the answer as text.
 	Submit func(answer json.RawMessage) (tool.Tool, error)
@@ -42,6 +39,13 @@ type Config struct {
 	Native bool
 	// Clock measures how long things take; nil means time.Now.
 	Clock func() time.Time
+}
+
+// Gear is what one turn works with.
+type Gear struct {
+	Tools *tool.Set
+	Fence tool.Fence   // nil denies every call
+	Close func() error // ends what tools run in the background; may be nil
 }
 
 // Limits bound a turn. A zero means the default.
@@ -67,9 +71,19 @@ func (l Limits) filled() Limits {
 
 // Granter is a fence that can let through what a person allowed.
 type Granter interface {
-	// Grant returns the fence with what the verdict stopped let through, and nothing
+	// Grant returns the fence with what was asked about let through, and nothing
 	// else.
-	Grant(v tool.Verdict) tool.Fence
+	Grant(a Allowance) tool.Fence
+}
+
+// Allowance is what a person allowed.
+type Allowance struct {
+	tool.Verdict
+	// Command is the whole command line and Cwd the directory where it starts, when
+	// the Fence stopped one; the Verdict is then about the first thing in it that
+	// stopped it.
+	Command string `json:"command,omitempty"`
+	Cwd     string `json:"cwd,omitempty"`
 }
 
 // Steerer is a Host that has words of a person for a turn that is at work.
@@ -106,7 +120,7 @@ func New(c Config) *Executor {
 
 // Capabilities tells what the executor can do with a model.
 func (e *Executor) Capabilities(model string) executor.Capabilities {
-	caps := executor.Capabilities{Model: e.cfg.Model, Native: e.cfg.Native, Tools: e.cfg.Tools != nil}
+	caps := executor.Capabilities{Model: e.cfg.Model, Native: e.cfg.Native, Tools: e.cfg.Equip != nil}
 	if c, ok := e.cfg.Provider.(provider.Capable); ok {
 		can := c.Capabilities(model)
 		caps.Tools = caps.Tools && can.Tools
@@ -118,13 +132,13 @@ func (e *Executor) Capabilities(model string) executor.Capabilities {
 }
 
 // Execute runs one turn.
-func (e *Executor) Execute(ctx context.Context, t executor.Turn, h executor.Host) (executor.Reply, error) {
+func (e *Executor) Execute(ctx context.Context, t executor.Turn, h executor.Host) (reply executor.Reply, err error) {
 	l, err := e.begin(t, h)
 	if err != nil {
 		return executor.Reply{}, err
 	}
-	if c, ok := l.fence.(io.Closer); ok {
-		defer c.Close() //nolint:errcheck // what was read is read
+	if l.gear.Close != nil {
+		defer func() { err = errors.Join(err, l.gear.Close()) }()
 	}
 	for n := 1; ; n++ {
 		done, err := l.round(ctx, n)

@@ -25,6 +25,9 @@ func (w *work) resolve(ctx context.Context, left json.RawMessage) (s settled, ov
 		return s, false, workflow.Errorf(workflow.CodeStoreDamaged, "%s: reading what step %s intended: %w", w.l.Where(), w.key, err)
 	}
 	changes := w.intent.Changes
+	if w.intent.Stopped {
+		return s, false, nil
+	}
 	if w.blind() {
 		return w.undecided(ctx, "Nothing tells whether it did what it should.")
 	}

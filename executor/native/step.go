@@ -24,13 +24,14 @@ type settled struct {
 	Cwd     string          `json:"cwd,omitempty"`
 	Final   json.RawMessage `json:"final,omitempty"`
 	Denied  *tool.Verdict   `json:"denied,omitempty"`
-	Granted []tool.Verdict  `json:"granted,omitempty"` // for the rest of the turn
+	Granted []Allowance     `json:"granted,omitempty"` // for the rest of the turn
 	Left    string          `json:"left,omitempty"`    // what was decided about a call that a crash left open
 }
 
 // intent is what is recorded before a call can change anything.
 type intent struct {
-	Try     int           `json:"try"` // how often the call was begun
+	Try     int           `json:"try"`               // how often the call was begun
+	Stopped bool          `json:"stopped,omitempty"` // the fence stopped it before it did anything
 	Changes []tool.Change `json:"changes,omitempty"`
 }
 
@@ -41,23 +42,23 @@ var errLater = errors.New("a person has to be asked first")
 type work struct {
 	*use
 	l      *loop
-	fence  tool.Fence
+	fence  watch
 	ask    func(ctx context.Context, q executor.Question) (workflow.Answer, error)
 	parked error // ends the turn as it is: a question without an answer, a journal that takes nothing
 
 	mu      sync.Mutex
 	intends func(json.RawMessage) error
 	intent  intent
-	allowed []tool.Verdict // that a person was asked about
-	granted []tool.Verdict // for the rest of the turn
-	asked   int            // questions of the tool itself
+	allowed []Allowance // that a person was asked about
+	granted []Allowance // for the rest of the turn
+	asked   int         // questions of the tool itself
 }
 
 // step runs a call, or takes the memo of its step.
 func (l *loop) step(ctx context.Context, u *use, mayAsk bool) error {
 	raw, err := l.journal.Step(ctx, executor.Step{Key: u.key, Tool: u.part.Name,
 		Do: func(ctx context.Context, left json.RawMessage, intend func(json.RawMessage) error) (json.RawMessage, error) {
-			w := &work{use: u, l: l, fence: l.fence, intends: intend}
+			w := &work{use: u, l: l, fence: watch{Fence: l.fence}, intends: intend}
 			w.ask = w.consult
 			if !mayAsk {
 				w.ask = func(context.Context, executor.Question) (workflow.Answer, error) { return workflow.Answer{}, errLater }
@@ -112,12 +113,10 @@ func (w *work) do(ctx context.Context, left json.RawMessage) (settled, error) {
 		return failed(&tool.Failed{What: "this call was interrupted, and its arguments held a secret that is not kept", Next: "send it again"}), nil
 	}
 	w.intent = intent{Try: w.intent.Try + 1}
-	if w.blind() {
-		if err := w.announce(nil); err != nil {
+	for {
+		if err := w.begin(false); err != nil {
 			return settled{}, err
 		}
-	}
-	for {
 		r, err := w.run(ctx)
 		var asked *tool.Asked
 		switch {
@@ -128,6 +127,9 @@ func (w *work) do(ctx context.Context, left json.RawMessage) (settled, error) {
 		case ctx.Err() != nil:
 			return settled{}, context.Cause(ctx)
 		case errors.As(err, &asked):
+			if err := w.begin(true); err != nil {
+				return settled{}, err
+			}
 			if err = w.allow(ctx, asked.Verdict); err == nil {
 				continue
 			}
@@ -144,9 +146,22 @@ func (w *work) do(ctx context.Context, left json.RawMessage) (settled, error) {
 	}
 }
 
+// begin records that a call of which no file tells is begun now, or that it was
+// stopped before it did anything.
+func (w *work) begin(stopped bool) error {
+	if !w.blind() {
+		return nil
+	}
+	w.intent.Stopped = stopped
+	return w.announce(nil)
+}
+
 // run does the call once. The answer of the turn needs no fence.
 func (w *work) run(ctx context.Context) (tool.Result, error) {
-	c := tool.Call{ID: w.part.ID, Fence: w.fence, Cwd: w.l.Turn.Dir, Session: w.l.session, Host: w.host()}
+	c := tool.Call{ID: w.part.ID, Cwd: w.l.Turn.Dir, Session: w.l.session, Host: w.host()}
+	if w.fence.Fence != nil {
+		c.Fence = &w.fence
+	}
 	if w.set != w.l.submit {
 		return w.set.Run(ctx, w.part.Name, w.raw, c)
 	}

@@ -161,9 +161,9 @@ func (l *loop) fold(u *use) (provider.Part, error) {
 		}
 		l.wrote(name)
 	}
-	for _, v := range s.Granted {
+	for _, a := range s.Granted {
 		if g, ok := l.fence.(Granter); ok {
-			l.fence = g.Grant(v)
+			l.fence = g.Grant(a)
 		}
 	}
 	switch {
