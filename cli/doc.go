@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tenonrun/tenon"
+	"github.com/tenonrun/tenon/cli/plain"
 	"github.com/tenonrun/tenon/workflow/load"
 )
 
@@ -182,7 +183,7 @@ func limitsText(p tenon.Plan) string {
 	if n := p.Policies.FailFast; n > 0 {
 		out = append(out, fmt.Sprintf("%d failed AI attempts in a row", n))
 	}
-	out = append(out, plural(max(1, p.Policies.Concurrency), "AI node")+" at once")
+	out = append(out, plain.Count(max(1, p.Policies.Concurrency), "AI node")+" at once")
 	return strings.Join(out, ", ")
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tenonrun/tenon"
+	"github.com/tenonrun/tenon/cli/plain"
 	"github.com/tenonrun/tenon/verification"
 	"github.com/tenonrun/tenon/workflow"
 	"github.com/tenonrun/tenon/workspace/git"
@@ -156,7 +157,7 @@ func receipt(w io.Writer, r verification.Receipt) {
 	}
 	fmt.Fprintln(w)
 	if r.Reason != "" {
-		fmt.Fprintln(w, "  because", indent(r.Reason))
+		fmt.Fprintln(w, "  because", plain.Indent(r.Reason))
 	}
 	fmt.Fprintln(w, "  candidate", r.Candidate)
 	if r.After != "" && r.After != r.Candidate {
@@ -183,7 +184,7 @@ func check(w io.Writer, e verification.Evidence) {
 	}
 	fmt.Fprintln(w)
 	if e.Reason != "" && e.Reason != fmt.Sprintf("exit code %d", e.ExitCode) {
-		fmt.Fprintln(w, "          "+indent(e.Reason))
+		fmt.Fprintln(w, "          "+plain.Indent(e.Reason))
 	}
 	if !e.Failed() || strings.TrimSpace(e.Output) == "" {
 		return

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tenonrun/tenon"
+	"github.com/tenonrun/tenon/cli/plain"
 	"github.com/tenonrun/tenon/history"
 	"github.com/tenonrun/tenon/store"
 	"github.com/tenonrun/tenon/workflow"
@@ -302,12 +303,12 @@ func (a *app) logsCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			l := newLines(a.std.Out)
+			l := plain.New(a.std.Out)
 			all := []workflow.WireEvent{}
 			came := node == ""
 			each := func(e workflow.Event) error {
 				after = e.Seq
-				past := l.fold(id, e)
+				told := l.Log(id, e)
 				match := node == "" || e.Node == node || e.ID == node
 				came = came || match
 				switch {
@@ -317,8 +318,8 @@ func (a *app) logsCmd() *cobra.Command {
 				case a.jsonl:
 					a.line(workflow.Wire(id, e))
 				default:
-					if s := logLine(id, e, past); s != "" {
-						fmt.Fprintf(a.std.Out, "%6d %s %s\n", e.Seq, e.At.Std().Local().Format("15:04:05.000"), s)
+					if told != "" {
+						fmt.Fprintf(a.std.Out, "%6d %s %s\n", e.Seq, e.At.Std().Local().Format("15:04:05.000"), told)
 					}
 				}
 				return nil
@@ -336,36 +337,6 @@ func (a *app) logsCmd() *cobra.Command {
 		})
 	}
 	return c
-}
-
-// logLine tells every event, also those that progress leaves out.
-func logLine(run workflow.RunID, e workflow.Event, v past) string {
-	if s := say(run, e, v); s != "" {
-		return s
-	}
-	switch p := e.Payload.(type) {
-	case *workflow.Admitted:
-		if p.Continued {
-			return "> " + e.ID + " goes on after the answer"
-		}
-		return "> " + e.ID + " starts (" + p.Kind + ")"
-	case *workflow.Settled:
-		v.routes = false
-		return settledLine(p, v)
-	case *workflow.InvocationReserved:
-		return fmt.Sprintf("  %s call %d to %s/%s, at most %d tokens", e.ID, e.Invocation, p.Provider, p.Model, p.Tokens)
-	case *workflow.InvocationSettled:
-		n, known := p.Usage.Tokens()
-		if !known {
-			return fmt.Sprintf("  %s call %d %s, usage unknown", e.ID, e.Invocation, coded(p.Status, p.Code))
-		}
-		return fmt.Sprintf("  %s call %d %s, %d tokens, %d ms", e.ID, e.Invocation, coded(p.Status, p.Code), n, p.DurationMs)
-	case *workflow.EvidenceKept:
-		return "  " + e.ID + " begins receipt " + p.Receipt
-	case *workflow.Ended:
-		return "= ended " + string(p.Status)
-	}
-	return "  " + string(e.Type()) + " " + e.ID
 }
 
 // follow prints events as they come until the run rests.

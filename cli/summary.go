@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tenonrun/tenon/cli/plain"
 	"github.com/tenonrun/tenon/history"
 	"github.com/tenonrun/tenon/workflow"
 )
@@ -15,12 +16,12 @@ import (
 // summary prints a run for people.
 func (a *app) summary(res history.Result) {
 	w := a.std.Out
-	fmt.Fprintf(w, "run %s  %s  %s%s\n", res.Run, res.Workflow.Name, res.Status, reasons(res.Reasons))
+	fmt.Fprintf(w, "run %s  %s  %s%s\n", res.Run, res.Workflow.Name, res.Status, plain.Reasons(res.Reasons))
 	if res.ForkOf != "" {
 		fmt.Fprintf(w, "  fork of %s\n", res.ForkOf)
 	}
 	for _, q := range res.Questions {
-		fmt.Fprintf(w, "  %s %s at %s: %s\n", q.Kind, q.ID, q.Node, indent(q.Text))
+		fmt.Fprintf(w, "  %s %s at %s: %s\n", q.Kind, q.ID, q.Node, plain.Indent(q.Text))
 		if len(q.Options) > 0 {
 			fmt.Fprintf(w, "    options: %s\n", strings.Join(q.Options, ", "))
 		}
@@ -38,56 +39,32 @@ func (a *app) summary(res history.Result) {
 		fmt.Fprintf(w, "  unfinished %s (%s): %s %s\n", u.Node, u.Visit, u.Code, u.Message)
 	}
 	for _, f := range res.Failures {
-		fmt.Fprintf(w, "  failed %s: %s (%s)\n", f.Node, indent(strings.TrimPrefix(f.Message, f.Node+": ")), f.Code)
+		fmt.Fprintf(w, "  failed %s: %s (%s)\n", f.Node, plain.Indent(strings.TrimPrefix(f.Message, f.Node+": ")), f.Code)
 	}
 	for _, e := range res.Evidence {
-		fmt.Fprintf(w, "  %s  %s\n", e.Node, receiptLine(e.EvidenceKept))
+		fmt.Fprintf(w, "  %s  %s\n", e.Node, plain.Receipt(e.EvidenceKept))
 	}
 	for _, warn := range res.Warnings {
 		fmt.Fprintf(w, "  warning: %s\n", warn)
 	}
-	fmt.Fprintf(w, "  %s, %s, %s\n", plural(res.Visits, "visit"), spent(res.Usage), took(res))
-}
-
-// receiptLine tells a receipt in one line.
-func receiptLine(e workflow.EvidenceKept) string {
-	s := fmt.Sprintf("receipt %s: %s, %s", e.Receipt, e.State, e.Scope)
-	if e.Commands > 0 {
-		s += fmt.Sprintf(", %s", plural(e.Commands, "check")+" passed")
-	}
-	if e.Candidate != "" {
-		s += ", candidate " + e.Candidate[:min(len(e.Candidate), 15)]
-	}
-	if e.Reason != "" {
-		s += ": " + e.Reason
-	}
-	return s
+	fmt.Fprintf(w, "  %s, %s, %s\n", plain.Count(res.Visits, "visit"), spent(res.Usage), took(res))
 }
 
 // reasons puts why in brackets; "" when nobody said.
-func reasons(all []string) string {
-	if len(all) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(all, ", ") + ")"
-}
-
-func indent(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n    ") }
-
 // spent tells usage without turning unknown into zero.
 func spent(u history.Usage) string {
 	if u.Calls == 0 && u.Inherited == nil {
 		return "no model calls"
 	}
-	s := fmt.Sprintf("%s, %d tokens in, %d out", plural(u.Calls, "model call"), u.Input, u.Output)
+	s := fmt.Sprintf("%s, %d tokens in, %d out", plain.Count(u.Calls, "model call"), u.Input, u.Output)
 	if u.UnknownTokens > 0 {
-		s += fmt.Sprintf(" and %s of unknown usage", plural(u.UnknownTokens, "call"))
+		s += fmt.Sprintf(" and %s of unknown usage", plain.Count(u.UnknownTokens, "call"))
 	}
 	if u.CostUSD > 0 {
 		s += fmt.Sprintf(", $%.4f", u.CostUSD)
 	}
 	if u.Inherited != nil {
-		s += fmt.Sprintf(" (the fork inherited %s, not counted)", plural(u.Inherited.Calls, "call"))
+		s += fmt.Sprintf(" (the fork inherited %s, not counted)", plain.Count(u.Inherited.Calls, "call"))
 	}
 	return s
 }
@@ -217,12 +194,4 @@ func oneLine(raw json.RawMessage) string {
 		return string(raw)
 	}
 	return strings.TrimSpace(b.String())
-}
-
-// plural counts things.
-func plural[N int | int64](n N, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/tenonrun/tenon"
+	"github.com/tenonrun/tenon/cli/plain"
 	"github.com/tenonrun/tenon/engine"
 	"github.com/tenonrun/tenon/workflow"
 	"github.com/tenonrun/tenon/workflow/load"
@@ -30,6 +31,17 @@ type view interface {
 	stop()
 }
 
+// lines is the view without a terminal: what lasts is an event, and that is told.
+type lines struct{ *plain.Lines }
+
+func (lines) know(string, *workflow.Definition) {}
+
+func (l lines) event(run workflow.RunID, e workflow.Event) { l.Event(run, e) }
+
+func (lines) progress(engine.Notice) {}
+
+func (lines) stop() {}
+
 func (a *app) watch() *watcher {
 	w := &watcher{a: a}
 	switch {
@@ -38,7 +50,7 @@ func (a *app) watch() *watcher {
 	case a.drawable():
 		w.view = a.draw()
 	default:
-		w.view = newLines(a.std.Err)
+		w.view = lines{plain.New(a.std.Err)}
 	}
 	return w
 }

@@ -1,7 +1,6 @@
-package cli
+package plain
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -87,7 +86,7 @@ func TestLines(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			var b strings.Builder
-			l, at := newLines(&b), noon
+			l, at := New(&b), noon
 			l.root = "r1"
 			for _, s := range c.steps {
 				if s.run == "" {
@@ -95,87 +94,11 @@ func TestLines(t *testing.T) {
 				}
 				at = at.Add(s.after)
 				b.Reset()
-				l.event(s.run, workflow.Event{At: workflow.TimeOf(at), ID: s.visit, Attempt: s.attempt, Payload: s.p})
+				l.Event(s.run, workflow.Event{At: workflow.TimeOf(at), ID: s.visit, Attempt: s.attempt, Payload: s.p})
 				if got := strings.TrimSuffix(b.String(), "\n"); got != s.want {
 					t.Errorf("%s: %q, want %q", s.p.EventType(), got, s.want)
 				}
 			}
 		})
-	}
-}
-
-func TestProgressFitsWhereItGoes(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name     string
-		env      map[string]string
-		terminal bool
-		quiet    bool
-		jsonl    bool
-		want     string
-	}{
-		{name: "a terminal", env: map[string]string{"TERM": "xterm"}, terminal: true, want: "tree"},
-		{name: "no colour is still a tree", env: map[string]string{"TERM": "xterm", "NO_COLOR": "1"}, terminal: true, want: "tree"},
-		{name: "CI=false", env: map[string]string{"TERM": "xterm", "CI": "false"}, terminal: true, want: "tree"},
-		{name: "no terminal", env: map[string]string{"TERM": "xterm"}, want: "lines"},
-		{name: "CI", env: map[string]string{"TERM": "xterm", "CI": "true"}, terminal: true, want: "lines"},
-		{name: "dumb", env: map[string]string{"TERM": "dumb"}, terminal: true, want: "lines"},
-		{name: "a terminal of no kind", terminal: true, want: "lines"},
-		{name: "quiet", env: map[string]string{"TERM": "xterm"}, terminal: true, quiet: true, want: "silent"},
-		{name: "JSON lines", env: map[string]string{"TERM": "xterm"}, terminal: true, jsonl: true, want: "silent"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			var err strings.Builder
-			a := &app{quiet: c.quiet, jsonl: c.jsonl, std: Stdio{Err: &err, Terminal: c.terminal, Getenv: func(k string) string { return c.env[k] }}}
-			w := a.watch()
-			got := "?"
-			switch w.view.(type) {
-			case *tree:
-				got = "tree"
-			case *lines:
-				got = "lines"
-			case silent:
-				got = "silent"
-			}
-			if got != c.want {
-				t.Errorf("progress is %s, want %s", got, c.want)
-			}
-			w.stop()
-			if a.std.Err != &err {
-				t.Error("standard error is not given back")
-			}
-		})
-	}
-}
-
-func TestLocaleAndReflow(t *testing.T) {
-	t.Parallel()
-	env := func(pairs ...string) func(string) string {
-		return func(k string) string {
-			for i := 0; i < len(pairs); i += 2 {
-				if pairs[i] == k {
-					return pairs[i+1]
-				}
-			}
-			return ""
-		}
-	}
-	var problems []error
-	check := func(got, want bool, what string) {
-		if got != want {
-			problems = append(problems, errors.New(what))
-		}
-	}
-	check(speaksUTF8(env("LANG", "de_DE.UTF-8")), true, "LANG with UTF-8")
-	check(speaksUTF8(env("LC_ALL", "C", "LANG", "de_DE.UTF-8")), false, "LC_ALL wins")
-	check(speaksUTF8(env("LC_CTYPE", "C.utf8", "LANG", "C")), true, "LC_CTYPE before LANG")
-	check(reflows(env("TERM", "xterm-256color")), true, "most terminals")
-	check(reflows(env("TERM", "xterm", "XTERM_VERSION", "XTerm(390)")), false, "xterm itself")
-	check(reflows(env("TERM", "linux")), false, "the console")
-	check(reflows(env("TERM", "screen")), false, "screen")
-	check(reflows(env("TERM", "screen-256color", "TMUX", "/tmp/x")), true, "tmux")
-	if err := errors.Join(problems...); err != nil {
-		t.Error(err)
 	}
 }

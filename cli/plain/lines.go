@@ -1,19 +1,19 @@
-package cli
+package plain
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 
-	"github.com/tenonrun/tenon/engine"
 	"github.com/tenonrun/tenon/workflow"
 )
 
-// lines is progress without a terminal: a line for each thing that happens. The
+// Lines is progress without a terminal: a line for each thing that happens. The
 // first sign tells what: > starts, + is done, x failed, ~ waits for a time, ? waits
 // for a person, ! is held or stopped.
-type lines struct {
+type Lines struct {
 	out  io.Writer
 	root workflow.RunID
 	open map[place]*past
@@ -36,22 +36,18 @@ type past struct {
 	spent  workflow.Totals
 }
 
-func newLines(out io.Writer) *lines { return &lines{out: out, open: map[place]*past{}} }
+// New returns Lines that write to out.
+func New(out io.Writer) *Lines { return &Lines{out: out, open: map[place]*past{}} }
 
-func (l *lines) know(string, *workflow.Definition) {}
-
-func (l *lines) stop() {}
-
-func (l *lines) progress(engine.Notice) {} // what lasts is an event too
-
-func (l *lines) event(run workflow.RunID, e workflow.Event) {
+// Event writes the line of an event, if it is worth one.
+func (l *Lines) Event(run workflow.RunID, e workflow.Event) {
 	if s := say(run, e, l.fold(run, e)); s != "" {
 		fmt.Fprintln(l.out, s)
 	}
 }
 
 // fold returns what is known of the event's visit.
-func (l *lines) fold(run workflow.RunID, e workflow.Event) past {
+func (l *Lines) fold(run workflow.RunID, e workflow.Event) past {
 	if l.root == "" {
 		l.root = run
 	}
@@ -72,9 +68,9 @@ func (l *lines) fold(run workflow.RunID, e workflow.Event) past {
 			v.routes = p.Self
 		}
 	case *workflow.InvocationReserved:
-		v.model = first(p.Model, v.model)
+		v.model = cmp.Or(p.Model, v.model)
 	case *workflow.InvocationSettled:
-		v.model = first(p.Model, v.model)
+		v.model = cmp.Or(p.Model, v.model)
 		v.spent.Add(p.Usage)
 	case *workflow.Settled, *workflow.Lost, *workflow.Retrying:
 		if !v.began.IsZero() {
@@ -131,7 +127,7 @@ func say(run workflow.RunID, e workflow.Event, v past) string {
 		return fmt.Sprintf("! run %s is being cancelled by %s", run, p.By)
 	case *workflow.EvidenceKept:
 		if p.State != workflow.ReceiptPending {
-			return "  " + v.name + " keeps " + receiptLine(*p)
+			return "  " + v.name + " keeps " + Receipt(*p)
 		}
 	case *workflow.Progress:
 		return strings.TrimSpace(fmt.Sprintf("  %s %s: %s", v.name, p.Kind, p.Message))
@@ -151,7 +147,7 @@ func settledLine(p *workflow.Settled, v past) string {
 		return "x " + v.name + " failed" + in(v.took) + cost(v) + why
 	}
 	if c := p.Completion; v.routes && c != nil && !c.OK {
-		return "x " + v.name + " ends in failure" + reasons(c.Reasons)
+		return "x " + v.name + " ends in failure" + Reasons(c.Reasons)
 	}
 	if v.routes {
 		return ""
@@ -185,7 +181,7 @@ func questionLine(q workflow.Question, v past) string {
 	if q.Deadline != 0 {
 		s += ", expires at " + stamp(q.Deadline)
 	}
-	return s + ": " + indent(q.Text)
+	return s + ": " + Indent(q.Text)
 }
 
 func answerLine(p *workflow.QuestionAnswered, v past) string {
@@ -214,7 +210,7 @@ func cost(v past) string {
 }
 
 func coded(message string, code workflow.Code) string {
-	message = indent(message)
+	message = Indent(message)
 	switch {
 	case message == "":
 		return string(code)
