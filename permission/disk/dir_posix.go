@@ -46,7 +46,7 @@ func (d *dir) verify(canonical string) error {
 	return nil
 }
 
-func (d *dir) close() { unix.Close(d.fd) }
+func (d *dir) close() { closeFD(d.fd) }
 
 // sync makes renames in the directory last.
 func (d *dir) sync() error {
@@ -63,7 +63,7 @@ func (d *dir) openat(name string, flags int, mode uint32) (int, error) {
 		fd, err = unix.Openat(d.fd, name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, mode)
 		return
 	})
-	if err == unix.ELOOP {
+	if errors.Is(err, unix.ELOOP) {
 		err = errMoved
 	}
 	return fd, err
@@ -109,12 +109,12 @@ func (d *dir) read(name string) (*os.File, tool.Info, error) {
 func checked(fd int, name string, want tool.Identity) (*os.File, tool.Info, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		unix.Close(fd)
+		closeFD(fd)
 		return nil, tool.Info{}, err
 	}
 	info := tell(&st)
 	if info.Kind != tool.KindFile || want != (tool.Identity{}) && info.Identity != want {
-		unix.Close(fd)
+		closeFD(fd)
 		return nil, info, errMoved
 	}
 	return os.NewFile(uintptr(fd), name), info, nil
@@ -154,7 +154,7 @@ func (d *dir) keepOwner(name string, h *os.File) {
 func (d *dir) publish(from, to string, fresh bool) error {
 	if fresh {
 		err := renameNew(d.fd, from, to)
-		if err != unix.ENOSYS && err != unix.EINVAL && err != unix.ENOTSUP {
+		if !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOTSUP) {
 			return err
 		}
 	}
@@ -177,14 +177,15 @@ func tell(st *unix.Stat_t) tool.Info {
 	info := tool.Info{
 		Kind: tool.KindOther, Size: st.Size, Disk: st.Blocks * 512, Mode: fs.FileMode(st.Mode & 0o777),
 		ModTime: modTime(st), Links: uint64(st.Nlink), //nolint:unconvert // narrower on some systems
-		Identity: tool.Identity{Dev: uint64(st.Dev), Ino: st.Ino},
+		Identity: tool.Identity{Dev: uint64(st.Dev), Ino: st.Ino}, //nolint:unconvert // narrower on some systems
 	}
+	mode32 := uint32(st.Mode) //nolint:unconvert // narrower on some systems
 	for bit, mode := range map[uint32]fs.FileMode{unix.S_ISUID: fs.ModeSetuid, unix.S_ISGID: fs.ModeSetgid, unix.S_ISVTX: fs.ModeSticky} {
-		if uint32(st.Mode)&bit != 0 {
+		if mode32&bit != 0 {
 			info.Mode |= mode
 		}
 	}
-	switch uint32(st.Mode) & unix.S_IFMT {
+	switch mode32 & unix.S_IFMT {
 	case unix.S_IFREG:
 		info.Kind = tool.KindFile
 	case unix.S_IFDIR:

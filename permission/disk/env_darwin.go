@@ -40,7 +40,7 @@ func kernelPath(full string, identity bool) (permission.Resolved, error) {
 	if err != nil {
 		return permission.Resolved{}, err
 	}
-	defer unix.Close(fd)
+	defer closeFD(fd)
 	p, err := handlePath(fd)
 	if err != nil {
 		return permission.Resolved{}, err

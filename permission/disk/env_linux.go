@@ -44,7 +44,7 @@ func kernelPath(full string, identity bool) (permission.Resolved, error) {
 	if err != nil {
 		return permission.Resolved{}, err
 	}
-	defer unix.Close(fd)
+	defer closeFD(fd)
 	p, err := handlePath(fd)
 	if err != nil {
 		return permission.Resolved{}, err
@@ -59,7 +59,7 @@ func kernelPath(full string, identity bool) (permission.Resolved, error) {
 func identify(fd int, r *permission.Resolved) {
 	var st unix.Stat_t
 	if unix.Fstat(fd, &st) == nil {
-		r.Dev, r.Ino = uint64(st.Dev), st.Ino
+		r.Dev, r.Ino = st.Dev, st.Ino
 	}
 }
 
@@ -75,7 +75,7 @@ var hasOpenat2 = sync.OnceValue(func() bool {
 	if err != nil {
 		return false
 	}
-	unix.Close(fd)
+	closeFD(fd)
 	return true
 })
 
@@ -97,11 +97,11 @@ func (h *rootHandle) open(root string) error {
 	}
 	p, err := handlePath(fd)
 	if err != nil {
-		unix.Close(fd)
+		closeFD(fd)
 		return err
 	}
 	var st unix.Statfs_t
-	remote := unix.Fstatfs(fd, &st) != nil || remoteTypes[int64(st.Type)]
+	remote := unix.Fstatfs(fd, &st) != nil || remoteTypes[int64(st.Type)] //nolint:unconvert // narrower on some systems
 	*h = rootHandle{fd: fd, held: true, dir: path.Clean(root), canonical: p, slow: remote || !hasOpenat2()}
 	return nil
 }
@@ -144,7 +144,7 @@ func (h *rootHandle) prove(full, lexical string, identity bool) (permission.Reso
 	if identity {
 		identify(fd, &r)
 	}
-	unix.Close(fd)
+	closeFD(fd)
 	return r, true
 }
 
@@ -161,7 +161,7 @@ func (h *rootHandle) proveMissing(rel string, r *permission.Resolved) bool {
 	if err != nil {
 		return false
 	}
-	defer unix.Close(fd)
+	defer closeFD(fd)
 	var buf [1]byte
 	if _, err := unix.Readlinkat(fd, leaf, buf[:]); err != unix.ENOENT {
 		return false
@@ -183,7 +183,7 @@ func foldingMounts(root string) []mount {
 	var list []mount
 	f, err := os.Open("/proc/self/mountinfo")
 	if err == nil {
-		defer f.Close()
+		defer done(f)
 		lines := bufio.NewScanner(f)
 		for lines.Scan() {
 			before, after, ok := strings.Cut(lines.Text(), " - ")
@@ -222,7 +222,7 @@ func casefolded(dir string) bool {
 	if err != nil {
 		return false
 	}
-	defer unix.Close(fd)
+	defer closeFD(fd)
 	var flags uint32
 	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.FS_IOC_GETFLAGS, uintptr(unsafe.Pointer(&flags)))
 	const casefold = 0x40000000

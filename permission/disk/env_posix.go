@@ -46,10 +46,13 @@ func readlink(p string) (string, error) {
 	}
 }
 
+// closeFD ends a descriptor that nothing was written through.
+func closeFD(fd int) { _ = unix.Close(fd) }
+
 // retry repeats a system call that a signal interrupted.
 func retry(call func() error) error {
 	for {
-		if err := call(); err != unix.EINTR {
+		if err := call(); !errors.Is(err, unix.EINTR) {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package disk
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -176,7 +177,13 @@ func (f *Fence) judgeHardLinks(ctx context.Context, v *permission.Verdict, p too
 		return nil
 	}
 	info, err := f.Stat(ctx, p)
-	if err != nil || info.Kind != tool.KindFile || info.Links < 2 || mayHardLink(v) || f.granted(asking(v)) {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.Kind != tool.KindFile || info.Links < 2 || mayHardLink(v) || f.granted(asking(v)) {
 		return nil
 	}
 	t := told(v)

@@ -89,9 +89,12 @@ func (f *Fence) Digest(_ context.Context, canonical string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("reading %s for its digest: %w", tool.Quote(canonical), err)
 	}
-	defer h.Close()
+	defer done(h)
 	return digest(h)
 }
+
+// done ends what was only read.
+func done(c io.Closer) { _ = c.Close() }
 
 func digest(r io.Reader) (string, error) {
 	sum := sha256.New()

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"errors"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -19,7 +20,7 @@ func openCanonical(canonical string, flags int) (int, error) {
 		fd, err = unix.Open(canonical, flags|unix.O_CLOEXEC|unix.O_NOFOLLOW_ANY, 0)
 		return
 	})
-	if err == unix.ELOOP {
+	if errors.Is(err, unix.ELOOP) {
 		err = errMoved
 	}
 	return fd, err

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"errors"
 	"os"
 	"strconv"
 
@@ -24,7 +25,7 @@ func openCanonical(canonical string, flags int) (int, error) {
 		}
 		return
 	})
-	if err == unix.ELOOP {
+	if errors.Is(err, unix.ELOOP) {
 		err = errMoved
 	}
 	return fd, err
@@ -38,7 +39,7 @@ func openRegular(canonical string, want tool.Identity) (*os.File, tool.Info, err
 	if err != nil {
 		return nil, tool.Info{}, err
 	}
-	defer unix.Close(fd)
+	defer closeFD(fd)
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return nil, tool.Info{}, err

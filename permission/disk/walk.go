@@ -52,7 +52,7 @@ func (w *walk) dir(ctx context.Context, d *dir, at tool.Place, rel string, depth
 		w.left.Unreadable++
 		return nil
 	}
-	defer h.Close()
+	defer done(h)
 	for whole := true; ; whole = false {
 		batch, err := h.ReadDir(tool.SortUpTo + 1)
 		if whole && len(batch) <= tool.SortUpTo {
@@ -81,7 +81,7 @@ func (w *walk) entry(ctx context.Context, d *dir, at tool.Place, e os.DirEntry, 
 	if out.Info.Kind == tool.KindOther || w.options.Info || out.Info.Kind == tool.KindLink {
 		info, err := d.stat(name)
 		if err != nil {
-			return nil // it is gone
+			return nil //nolint:nilerr // it is gone meanwhile
 		}
 		out.Info = info
 	}

@@ -55,7 +55,7 @@ func (w *writing) run(ctx context.Context, parent string) (tool.Change, error) {
 	}
 	staged, err := w.stage()
 	if staged != "" {
-		defer w.dir.remove(staged)
+		defer func() { _ = w.dir.remove(staged) }() // it is gone when it was published
 	}
 	if err != nil {
 		return w.change, failed("writing", w.place, err)
@@ -101,7 +101,7 @@ func (w *writing) look() (string, error) {
 		}
 		return "", failed("writing", w.place, err)
 	}
-	defer h.Close()
+	defer done(h)
 	// A link count that grew meanwhile shows another name for the same file. The new
 	// content goes to a file of its own, so the other name keeps the old one.
 	w.info = info
