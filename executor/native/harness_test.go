@@ -194,7 +194,6 @@ type hands struct {
 	wrote map[string]int // content that was published
 	ran   []string
 	meet  chan struct{} // get waits here for another get, when not nil
-	hang  bool          // slow tools end with their context
 }
 
 func newHands(t *testing.T) *hands { return &hands{fence: tooltest.New(t), wrote: map[string]int{}} }
@@ -476,7 +475,7 @@ func (v *voice) results() []string {
 	return out
 }
 
-func files(h *hands) map[string]string {
+func onDisk(h *hands) map[string]string {
 	out := map[string]string{}
 	_, _ = h.fence.Walk(context.Background(), tool.Place{Op: tool.OpRead, Canonical: h.fence.Root, Lexical: h.fence.Root}, tool.WalkOptions{},
 		func(e tool.Entry) error {

@@ -157,7 +157,7 @@ func TestWrongCalls(t *testing.T) {
 			t.Errorf("%s: the next request has %d bytes", name, len(raw))
 		}
 	}
-	if _, there := files(h)["x"]; there {
+	if _, there := onDisk(h)["x"]; there {
 		t.Error("the big call was done")
 	}
 }
@@ -308,7 +308,7 @@ func TestStructured(t *testing.T) {
 		case !tc.fits && (workflow.CodeOf(err) != workflow.CodeStructuredOutput || !errors.As(err, &misfit) || misfit.Text == "" || len(misfit.Problems) == 0):
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, there := files(h)["b"]; there {
+		if _, there := onDisk(h)["b"]; there {
 			t.Errorf("%s: a call after the answer was done", name)
 		}
 		if tc.fits {
@@ -495,7 +495,7 @@ func TestRedactedArguments(t *testing.T) {
 	}
 	say := calls("put", `{"path":"a","text":"hunter2"}`, "put", `{"path":"b","text":"<&>"}`)
 	if _, _, err := play(t, h, j, h.turn(), say, words("done")); err != nil || h.fence.Get(t, "a") != "hunter2" {
-		t.Fatalf("%v: %v", err, files(h))
+		t.Fatalf("%v: %v", err, onDisk(h))
 	}
 	// The same, but the process dies with the response.
 	h, j = newHands(t), newJournal()
@@ -511,7 +511,7 @@ func TestRedactedArguments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := v.results(); !strings.Contains(got[0], "held a secret") || got[1] != "put b" || len(files(h)) != 1 {
-		t.Errorf("%q, %v", got, files(h))
+	if got := v.results(); !strings.Contains(got[0], "held a secret") || got[1] != "put b" || len(onDisk(h)) != 1 {
+		t.Errorf("%q, %v", got, onDisk(h))
 	}
 }
