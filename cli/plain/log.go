@@ -7,6 +7,8 @@ import (
 	"github.com/tenonrun/tenon/workflow"
 )
 
+// Log tells an event of a history in one line, also those that progress leaves
+// out; "" when there is nothing to tell. It has to see every event.
 func (l *Lines) Log(run workflow.RunID, e workflow.Event) string {
 	v := l.fold(run, e)
 	if s := say(run, e, v); s != "" {
