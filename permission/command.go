@@ -2,129 +2,132 @@ package permission
 
 import (
 	"path"
-	"strings"
+	"slices"
+
+	"github.com/tenonrun/tenon/tool/shell/rule"
 )
 
-// Command is one simple command of a command line.
+// Command is one simple command of a command line. rule.NotShown stands in a word
+// for what the text does not show.
 type Command struct {
-	Words []string // name and arguments; "" for one that the text does not show
-	Text  string   // as written
+	Words []string   // name and arguments; none for a redirection alone
+	Outer [][]string // the same with the wrappers that were looked through
+	Text  string     // as written
 }
 
 // JudgeCommands decides about the commands of one command line by the rules for
-// its tool: a deny or ask holds if any command is reached, an allow only if every
-// command is. None says that the rules leave it open.
-func (j *Judge) JudgeCommands(tool string, commands []Command) Verdict {
-	var strictest Verdict
+// its tool. A deny or ask holds if any command is reached, with or without its
+// wrappers; what may be reached, for all that the text shows, is asked about. An
+// allow holds only if every command is allowed; covered tells which are.
+func (j *Judge) JudgeCommands(tool string, commands []Command) (v Verdict, covered []bool) {
 	for i := range j.policies {
 		p := &j.policies[i]
-		v := p.Rules.judgeCommands(tool, commands)
+		next, allowed := p.Rules.judgeCommands(tool, commands)
 		if p.Defaults != nil {
-			v = p.Defaults.asked(v)
+			next = p.Defaults.asked(next)
 		}
-		if i == 0 || v.Effect.strictness() > strictest.Effect.strictness() {
-			strictest = v
-		}
-	}
-	strictest.Tool = tool
-	return strictest
-}
-
-func (s *Set) judgeCommands(tool string, commands []Command) Verdict {
-	t := s.tablesOf(tool)
-	for _, e := range [...]Effect{Deny, Ask} {
-		if list := t.of(e); len(list.whole) > 0 {
-			return wholeVerdict(list.whole[0])
-		}
-		for i := range commands {
-			if r := s.commandRule(tool, e, &commands[i]); r != nil {
-				return Verdict{Effect: e, Rule: r, Reason: "a rule names the command " + commands[i].Text}
+		switch {
+		case i == 0:
+			v, covered = next, allowed
+		case next.Effect == None && !p.Rules.allowsCommands(tool):
+			// A layer without a word about commands narrows nothing.
+		default:
+			if next.Effect.strictness() > v.Effect.strictness() {
+				v = next
+			}
+			for k := range covered {
+				covered[k] = covered[k] && allowed[k]
 			}
 		}
 	}
-	if len(t.allow.whole) > 0 {
-		return wholeVerdict(t.allow.whole[0])
-	}
-	var last *Rule
-	for i := range commands {
-		if last = s.commandRule(tool, Allow, &commands[i]); last == nil {
-			return Verdict{Reason: "no rule speaks about the command " + commands[i].Text}
-		}
-	}
-	if last == nil {
-		return Verdict{Reason: "there is no command"}
-	}
-	return Verdict{Effect: Allow, Rule: last, Reason: "rules allow every command"}
+	v.Tool = tool
+	return v, covered
 }
 
-func (s *Set) commandRule(tool string, e Effect, c *Command) *Rule {
+func (s *Set) allowsCommands(tool string) bool {
+	return slices.ContainsFunc(s.commands, func(r *row) bool {
+		return r.rule.Effect == Allow && ToolKey(r.rule.Tool) == ToolKey(tool)
+	})
+}
+
+func (s *Set) judgeCommands(tool string, commands []Command) (Verdict, []bool) {
+	covered := make([]bool, len(commands))
+	t := s.tablesOf(tool)
+	var maybe *Verdict
+	for _, e := range [...]Effect{Deny, Ask} {
+		if list := t.of(e); len(list.whole) > 0 {
+			return wholeVerdict(list.whole[0]), covered
+		}
+		for i := range commands {
+			r, match := s.reachedBy(tool, e, &commands[i])
+			switch {
+			case match == rule.Yes:
+				return Verdict{Effect: e, Rule: r, Reason: "a rule names the command " + commands[i].Text}, covered
+			case match == rule.Maybe && maybe == nil:
+				maybe = &Verdict{Effect: Ask, Rule: r, Reason: "a rule may be about the command " + commands[i].Text + ", whose text does not show all of it"}
+			}
+		}
+	}
+	if maybe != nil {
+		return *maybe, covered
+	}
+	if len(t.allow.whole) > 0 {
+		for i := range covered {
+			covered[i] = true
+		}
+		return wholeVerdict(t.allow.whole[0]), covered
+	}
+	return s.allowCommands(tool, commands, covered)
+}
+
+func (s *Set) allowCommands(tool string, commands []Command, covered []bool) (Verdict, []bool) {
+	v := Verdict{Reason: "there is no command"}
+	var last *Rule
+	for i := range commands {
+		if len(commands[i].Words) == 0 {
+			covered[i] = true
+			continue
+		}
+		r := s.allowing(tool, commands[i].Words)
+		if covered[i] = r != nil; covered[i] {
+			last = r
+		}
+	}
+	if i := slices.Index(covered, false); i >= 0 {
+		v.Reason = "no rule speaks about the command " + commands[i].Text
+	} else if last != nil {
+		v = Verdict{Effect: Allow, Rule: last, Reason: "rules allow every command"}
+	}
+	return v, covered
+}
+
+func (s *Set) allowing(tool string, words []string) *Rule {
 	for _, r := range s.commands {
-		if r.rule.Effect == e && ToolKey(r.rule.Tool) == ToolKey(tool) && c.matches(r.rule.Pattern, e) {
+		if r.rule.Effect == Allow && ToolKey(r.rule.Tool) == ToolKey(tool) && r.command.Allows(words) {
 			return r.rule
 		}
 	}
 	return nil
 }
 
-// hidden stands for a word that the text does not show. No pattern names it.
-const hidden = "\x00"
-
-// matches compares a command with a pattern. For deny and ask, the directory of
-// the program does not count and words that are not shown may be anything; for
-// allow the name must be shown and written without a directory, or as the pattern
-// has it.
-func (c *Command) matches(pattern string, e Effect) bool {
-	if len(c.Words) == 0 {
-		return false
-	}
-	words := make([]string, len(c.Words))
-	for i, w := range c.Words {
-		words[i] = w
-		if w == "" {
-			words[i] = hidden
+// reachedBy finds the rule that reaches a command most. The directory of the
+// program does not count.
+func (s *Set) reachedBy(tool string, e Effect, c *Command) (*Rule, rule.Match) {
+	var found *Rule
+	most := rule.No
+	for _, r := range s.commands {
+		if r.rule.Effect != e || ToolKey(r.rule.Tool) != ToolKey(tool) {
+			continue
+		}
+		for _, words := range append([][]string{c.Words}, c.Outer...) {
+			if len(words) == 0 {
+				continue
+			}
+			plain := append([]string{path.Base(words[0])}, words[1:]...)
+			if m := max(r.command.Reaches(words), r.command.Reaches(plain)); m > most {
+				found, most = r.rule, m
+			}
 		}
 	}
-	if e == Allow {
-		return words[0] != hidden && matchCommand(pattern, strings.Join(words, " "))
-	}
-	if matchCommand(pattern, strings.Join(words, " ")) || matchCommand(pattern, strings.TrimSpace(c.Text)) {
-		return true
-	}
-	words[0] = path.Base(words[0])
-	return matchCommand(pattern, strings.Join(words, " "))
-}
-
-// matchCommand knows "git diff", "git diff:*" and "git *": a pattern that ends in
-// ":*" or " *" also matches the command alone.
-func matchCommand(pattern, command string) bool {
-	if p, ok := strings.CutSuffix(pattern, ":*"); ok {
-		pattern = p + " *"
-	}
-	if p, ok := strings.CutSuffix(pattern, " *"); ok && matchWild(p, command) {
-		return true
-	}
-	return matchWild(pattern, command)
-}
-
-// matchWild matches "*" to any text.
-func matchWild(pattern, s string) bool {
-	first, rest, wild := strings.Cut(pattern, "*")
-	if !wild {
-		return pattern == s
-	}
-	s, ok := strings.CutPrefix(s, first)
-	if !ok {
-		return false
-	}
-	for {
-		part, next, more := strings.Cut(rest, "*")
-		if !more {
-			return strings.HasSuffix(s, part)
-		}
-		i := strings.Index(s, part)
-		if i < 0 {
-			return false
-		}
-		s, rest = s[i+len(part):], next
-	}
+	return found, most
 }

@@ -355,33 +355,58 @@ func TestReadLists(t *testing.T) {
 
 func TestCommandRules(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ rule, command, want string }{
-		{"deny Bash(git push:*)", "git push", "deny"},
+	for _, c := range []struct{ rules, commands, want string }{
 		{"deny Bash(git push:*)", "git push -f", "deny"},
+		{"deny Bash(git push:*)", "ls; git push", "deny"},
+		{"deny Bash(git push:*)", "git $X", "ask"},
 		{"deny Bash(git push:*)", "git pushx", "none"},
-		{"deny Bash(git push *)", "git push", "deny"},
-		{"deny Bash(git*)", "gitx", "deny"},
-		{"deny Bash(* --force)", "git push --force", "deny"},
-		{"deny Bash(rm a*z*q)", "rm abzcq", "deny"},
-		{"deny Bash(rm a*z*q)", "rm abcq", "none"},
-		{"deny Bash(ls)", "ls -l", "none"},
 		{"deny Bash(ls)", "/bin/ls", "deny"},
+		{"deny Bash(timeout:*)", "rm x<timeout 5 rm x", "deny"},
 		{"allow Bash(ls)", "/bin/ls", "none"},
 		{"allow Bash(ls *)", "ls $X", "allow"},
-		{"allow Bash(* ls)", "$X ls", "none"},
-		{"allow Bash(ls \\*)", "ls", "none"},
+		{"allow Bash(ls *)", "$X ls", "none"},
+		{"allow Bash(ls:*)|allow Bash(cat:*)", "ls -l; cat x", "allow"},
+		{"allow Bash(ls:*)", "ls -l; cat x", "none"},
+		{"allow Bash|deny Bash(rm:*)", "rm x", "deny"},
+		{"allow Bash(rm:*)|ask Bash(rm:*)", "rm x", "ask"},
+		{"deny Bash", "ls", "deny"},
+		{"deny Other(rm:*)", "rm x", "none"},
 	} {
-		j := judgeOf(t, permission.Scope{Root: "/p"}, nil, c.rule)
-		words := strings.Fields(c.command)
-		for i, w := range words {
-			if w == "$X" {
-				words[i] = ""
-			}
-		}
-		if v := j.JudgeCommands("bash", []permission.Command{{Words: words, Text: c.command}}); v.Effect.String() != c.want {
-			t.Errorf("%s: %s is %v", c.rule, c.command, v.Effect)
+		j := judgeOf(t, permission.Scope{Root: "/p"}, nil, strings.Split(c.rules, "|")...)
+		if v, _ := j.JudgeCommands("bash", commands(c.commands)); v.Effect.String() != c.want {
+			t.Errorf("%s: %s is %v", c.rules, c.commands, v.Effect)
 		}
 	}
+	parent := judgeOf(t, permission.Scope{Root: "/p"}, nil, "allow Bash(ls:*)", "allow Bash(cat:*)")
+	for list, want := range map[string]string{"": "allow [true true]", "allow Bash(ls:*)": "none [true false]", "deny Bash(cat:*)": "deny [false false]"} {
+		var layer []permission.Rule
+		if list != "" {
+			layer = rules(t, list)
+		}
+		child := parent.Narrow(permission.Policy{Rules: permission.Compile(t.Context(), layer, permission.Scope{Root: "/p"}, nil)})
+		v, covered := child.JudgeCommands("bash", commands("ls; cat x"))
+		if got := fmt.Sprint(v.Effect, " ", covered); got != want {
+			t.Errorf("a child with %q: %s, not %s", list, got, want)
+		}
+	}
+}
+
+// commands reads "a b; c $X<wrapper c $X": commands, and behind "<" the same with
+// a wrapper. "$X" is not shown.
+func commands(text string) []permission.Command {
+	var list []permission.Command
+	words := func(s string) []string {
+		return strings.Fields(strings.ReplaceAll(s, "$X", "\x00"))
+	}
+	for _, one := range strings.Split(text, "; ") {
+		inner, outer, wrapped := strings.Cut(one, "<")
+		c := permission.Command{Words: words(inner), Text: inner}
+		if wrapped {
+			c.Outer = [][]string{words(outer)}
+		}
+		list = append(list, c)
+	}
+	return list
 }
 
 func TestReadingsByDirection(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/tenonrun/tenon/internal/pathid"
+	"github.com/tenonrun/tenon/tool/shell/rule"
 )
 
 // Scope is what patterns of rules are about. All directories are absolute.
@@ -21,6 +22,7 @@ type row struct {
 	rule     *Rule
 	index    int
 	pattern  pattern
+	command  rule.Rule // of a tool that runs commands
 	variants []variant // the pattern first, then its twins
 	carves   []*row    // later rows that take something out of this one
 }
@@ -91,7 +93,11 @@ func (s *Set) addRow(r *Rule, index int) {
 	switch {
 	case r.Effect == None:
 	case !r.Whole && has(commandTools, key):
-		s.commands = append(s.commands, &row{rule: r, index: index})
+		command, err := rule.Parse(r.Pattern)
+		if err != nil && r.Effect == Allow {
+			return // it holds a NUL, which no command does
+		}
+		s.commands = append(s.commands, &row{rule: r, index: index, command: command})
 	case r.Whole || !has(plainTools, key):
 		at := places{root: s.scope.Root, anchor: r.Anchor, home: r.Home, family: s.scope.Family}
 		if at.home == "" {

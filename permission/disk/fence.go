@@ -13,16 +13,6 @@ import (
 	"github.com/tenonrun/tenon/workflow"
 )
 
-// Confinement is what the system itself keeps the commands of a shell from.
-type Confinement string
-
-// Confinements.
-const (
-	Unconfined Confinement = ""
-	ReadOnly   Confinement = "read-only" // they can write nothing outside places of their own
-	InRoots    Confinement = "roots"     // they can write inside the roots only
-)
-
 // Config is what a Fence is made from. All directories are absolute.
 type Config struct {
 	Root        string   // of the task; it must exist
@@ -34,18 +24,16 @@ type Config struct {
 	Mode        permission.Mode
 	Access      permission.Access
 	Tools       []string // names of the tools that exist, for warnings
-	Confined    Confinement
 }
 
 // Fence implements tool.Fence. It may be used by any number of goroutines.
 type Fence struct {
-	judge    *permission.Judge
-	env      *Env
-	root     string
-	access   permission.Access
-	mode     permission.Mode
-	confined Confinement
-	grants   []Grant
+	judge  *permission.Judge
+	env    *Env
+	root   string
+	access permission.Access
+	mode   permission.Mode
+	grants []Grant
 }
 
 var _ tool.Fence = (*Fence)(nil)
@@ -58,7 +46,7 @@ func Open(ctx context.Context, c Config) (*Fence, []permission.Warning, error) {
 		return nil, nil, err
 	}
 	policy, warnings := c.policy(ctx, env)
-	f := &Fence{judge: permission.NewJudge(policy, env), env: env, root: c.Root, access: c.Access, mode: c.Mode, confined: c.Confined}
+	f := &Fence{judge: permission.NewJudge(policy, env), env: env, root: c.Root, access: c.Access, mode: c.Mode}
 	return f, warnings, nil
 }
 

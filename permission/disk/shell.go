@@ -2,6 +2,7 @@ package disk
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/tenonrun/tenon/internal/pathid"
@@ -15,14 +16,14 @@ func (f *Fence) JudgeShell(ctx context.Context, r tool.ShellRequest) error {
 	var commands []permission.Command
 	for _, c := range r.Commands {
 		if len(c.Words) > 0 { // else only a redirection: its operands are judged
-			commands = append(commands, permission.Command{Words: c.Words, Text: c.Text})
+			commands = append(commands, permission.Command{Words: c.Words, Outer: c.Outer, Text: c.Text})
 		}
 	}
-	ruled := f.judge.JudgeCommands(r.Tool, commands)
+	ruled, covered := f.judge.JudgeCommands(r.Tool, commands)
 	if ruled.Effect == permission.Deny {
 		return &tool.Denied{Verdict: told(&ruled)}
 	}
-	if f.access != permission.AccessWrite && f.confined != ReadOnly {
+	if f.access != permission.AccessWrite && r.Confined != tool.ConfinedReads {
 		return &tool.Denied{Verdict: tool.Verdict{Tool: r.Tool, Reason: "this turn may only read, and nothing on this machine keeps commands from writing"}}
 	}
 	asked, err := f.judgeOperands(ctx, r)
@@ -38,7 +39,7 @@ func (f *Fence) JudgeShell(ctx context.Context, r tool.ShellRequest) error {
 	case ruled.Effect == permission.Allow:
 		return nil
 	}
-	return f.silentShell(r)
+	return f.silentShell(&r, covered)
 }
 
 // judgeOperands judges the paths. A denial is an error, a question is kept: a
@@ -86,12 +87,13 @@ func harmless(lexical string) bool {
 }
 
 // silentShell decides where neither a rule nor a path settles a command line.
-func (f *Fence) silentShell(r tool.ShellRequest) error {
+func (f *Fence) silentShell(r *tool.ShellRequest, covered []bool) error {
 	v := tool.Verdict{Tool: r.Tool}
+	opaque := uncovered(r, covered)
 	switch {
-	case len(r.Opaque) > 0 && f.confined == Unconfined:
-		v.Reason = "its text does not show all that it does (" + strings.Join(r.Opaque, ", ") + "), and nothing on this machine confines it"
-	case f.mode == permission.ModeAskWrites && f.confined != ReadOnly:
+	case len(opaque) > 0 && r.Confined == tool.ConfinedNot:
+		v.Reason = "its text does not show all that it does (" + strings.Join(opaque, ", ") + "), and nothing on this machine confines it"
+	case f.mode == permission.ModeAskWrites && r.Confined != tool.ConfinedReads:
 		v.Reason = "no rule allows this command, and the mode ask-writes asks about all that may write"
 	default:
 		return nil
@@ -101,4 +103,22 @@ func (f *Fence) silentShell(r tool.ShellRequest) error {
 		return &tool.Denied{Verdict: v}
 	}
 	return &tool.Asked{Verdict: v}
+}
+
+// uncovered is what the text does not show, without what is about a command that
+// a rule allows.
+func uncovered(r *tool.ShellRequest, covered []bool) []string {
+	var left []string
+	for _, o := range r.Opaque {
+		about, open := false, false
+		for i := range r.Commands {
+			if slices.Contains(r.Commands[i].Opaque, o) {
+				about, open = true, open || !covered[i]
+			}
+		}
+		if !about || open {
+			left = append(left, o)
+		}
+	}
+	return left
 }

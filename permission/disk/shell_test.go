@@ -22,7 +22,7 @@ func (w *world) shell(opaque bool, lines ...string) tool.ShellRequest {
 		c := tool.ShellCommand{Text: parts[0], Words: strings.Fields(parts[0]), Cwd: r.Cwd}
 		for i, word := range c.Words {
 			if strings.HasPrefix(word, "$") {
-				c.Words[i] = ""
+				c.Words[i] = tool.NotShown
 			}
 		}
 		for _, o := range parts[1:] {
@@ -39,6 +39,7 @@ func TestJudgeShell(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		conf   disk.Config
+		held   tool.Confinement
 		rules  []string
 		opaque bool
 		lines  []string
@@ -61,13 +62,13 @@ func TestJudgeShell(t *testing.T) {
 		{name: "every command must be allowed", rules: []string{"allow Bash(cd:*)"}, opaque: true, lines: []string{"cd sub", "python x"}, want: "ask"},
 		{name: "all are allowed", rules: []string{"allow Bash(git:*)", "allow Bash(grep *)"}, opaque: true, lines: []string{"git log", "grep x"}, want: "allow"},
 		{name: "hidden text", opaque: true, lines: []string{"eval $x"}, want: "ask"},
-		{name: "hidden text, confined", conf: disk.Config{Confined: disk.InRoots}, opaque: true, lines: []string{"eval $x"}, want: "allow"},
+		{name: "hidden text, confined", held: tool.ConfinedWrites, opaque: true, lines: []string{"eval $x"}, want: "allow"},
 		{name: "hidden text, locked", conf: disk.Config{Mode: permission.ModeLocked}, opaque: true, lines: []string{"eval $x"}, want: "deny"},
 		{name: "ask-writes", conf: disk.Config{Mode: permission.ModeAskWrites}, lines: []string{"make"}, want: "ask"},
 		{name: "ask-writes, allowed", conf: disk.Config{Mode: permission.ModeAskWrites}, rules: []string{"allow Bash(make)"}, lines: []string{"make"}, want: "allow"},
 		{name: "read only", conf: disk.Config{Access: permission.AccessRead}, lines: []string{"ls"}, want: "deny"},
-		{name: "read only, confined", conf: disk.Config{Access: permission.AccessRead, Confined: disk.ReadOnly}, lines: []string{"ls"}, want: "allow"},
-		{name: "read only, a write that shows", conf: disk.Config{Access: permission.AccessRead, Confined: disk.ReadOnly}, lines: []string{"rm a | write a"}, want: "deny"},
+		{name: "read only, confined", conf: disk.Config{Access: permission.AccessRead}, held: tool.ConfinedReads, lines: []string{"ls"}, want: "allow"},
+		{name: "read only, a write that shows", conf: disk.Config{Access: permission.AccessRead}, held: tool.ConfinedReads, lines: []string{"rm a | write a"}, want: "deny"},
 		{name: "whole tool denied", rules: []string{"deny Bash"}, lines: []string{"ls"}, want: "deny"},
 		{name: "whole tool allowed", rules: []string{"allow Bash(*)"}, opaque: true, lines: []string{"eval $x"}, want: "allow"},
 		{name: "a path rule still holds", rules: []string{"allow Bash", "deny Read(a)"}, lines: []string{"cat a | read a"}, want: "deny"},
@@ -79,11 +80,26 @@ func TestJudgeShell(t *testing.T) {
 				c.conf.Access = permission.AccessWrite
 			}
 			c.conf.Rules = w.rules(c.rules...)
-			err := w.fenceOf(c.conf).JudgeShell(t.Context(), w.shell(c.opaque, c.lines...))
+			r := w.shell(c.opaque, c.lines...)
+			r.Confined = c.held
+			err := w.fenceOf(c.conf).JudgeShell(t.Context(), r)
 			if got := outcome(err); got != c.want {
 				t.Errorf("%q is %s, not %s (%v)", c.lines, got, c.want, err)
 			}
 		})
+	}
+}
+
+func TestOpaquePartOfAnAllowedCommand(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for rule, want := range map[string]string{"allow Bash(grep:*)": "allow", "allow Bash(make)": "ask", "deny Bash(grep -r:*)": "ask"} {
+		r := w.shell(false, "make", "grep $X")
+		r.Opaque = []string{"$X"}
+		r.Commands[1].Opaque = r.Opaque
+		if err := w.fence(rule).JudgeShell(t.Context(), r); outcome(err) != want {
+			t.Errorf("%s: %s, not %s (%v)", rule, outcome(err), want, err)
+		}
 	}
 }
 
