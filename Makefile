@@ -46,7 +46,7 @@ short: ## a quick look: no race detector, samples of the crash tests
 
 .PHONY: cross
 cross: ## what differs between systems must at least compile on those we do not test on
-	for os in darwin windows; do GOOS=$$os GOARCH=amd64 CGO_ENABLED=0 go vet ./workspace/... ./project ./cli/live || exit 1; done
+	for os in darwin windows; do GOOS=$$os GOARCH=amd64 CGO_ENABLED=0 go vet ./workspace/... ./permission/... ./tool/... ./project ./cli/live || exit 1; done
 	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go build ./store/...
 
 .PHONY: docs
