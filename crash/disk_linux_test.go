@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -122,7 +123,7 @@ func TestReadOnlyState(t *testing.T) {
 	s := newScene(t, "r-read-only", new(tally))
 	s.disk("16m")
 	q := s.note("a")
-	must(t, unix.Mount("", s.state, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+	readOnly(t, s.state)
 	for _, args := range [][]string{{"run", "note", "-i", "name=b"}, {"resume", string(q.Run)}, {"answer", q.ID, "yes"}, {"ls"}} {
 		s.says(workflow.StatusInvalid, []string{s.state, "--state"}, args...)
 	}
@@ -131,6 +132,19 @@ func TestReadOnlyState(t *testing.T) {
 	}
 	must(t, unix.Mount("", s.state, "", unix.MS_REMOUNT, ""))
 	s.ends(workflow.StatusSucceeded, "answer", q.ID, "yes")
+}
+
+// readOnly makes a mount read-only. A process that another test is just starting
+// has copies of all descriptors for a moment, and the mount is busy until then.
+func readOnly(t *testing.T, dir string) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, "")
+		if !errors.Is(err, unix.EBUSY) || time.Now().After(deadline) {
+			must(t, err)
+			return
+		}
+	}
 }
 
 // TestUnreadableState: the state of another user is refused.

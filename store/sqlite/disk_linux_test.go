@@ -1,10 +1,12 @@
 package sqlite_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -77,7 +79,11 @@ func TestReadOnlyDisk(t *testing.T) {
 	t.Parallel()
 	dir := disk(t, "16m")
 	filled(t, filepath.Join(dir, "state"), 1, 3)
-	must(t, unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+	err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, "")
+	for deadline := time.Now().Add(10 * time.Second); errors.Is(err, unix.EBUSY) && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		err = unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, "") // a process that is being started has copies of descriptors
+	}
+	must(t, err)
 	for _, name := range []string{"state", "new"} {
 		_, err := sqlite.Open(t.Context(), sqlite.Config{Dir: filepath.Join(dir, name)})
 		fails(t, err, workflow.CodeStoreUnavailable)
