@@ -89,9 +89,9 @@ func (e *Unknown) Error() string {
 		s = "the tool " + e.Name + " is not given to this agent"
 	}
 	if e.Near != "" {
-		s += "; did you mean " + e.Near + "?"
+		return s + "; did you mean " + e.Near + "? The tools are: " + strings.Join(e.Known, ", ")
 	}
-	return s + " The tools are: " + strings.Join(e.Known, ", ")
+	return s + "; the tools are: " + strings.Join(e.Known, ", ")
 }
 
 // Code is CodeNotFound.
