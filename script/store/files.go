@@ -150,25 +150,47 @@ func (f *Files) partition(name string) (*os.Root, error) {
 	return part, nil
 }
 
+// swaps is how often a file may be replaced by another writer while it is opened.
+const swaps = 100
+
 // read returns a regular file of dir that is no link.
 func read(dir *os.Root, name string) (string, error) {
+	for range swaps {
+		file, err := steady(dir, name)
+		if err != nil {
+			return "", err
+		}
+		if file != nil {
+			return content(file)
+		}
+	}
+	return "", errRefused()
+}
+
+// steady opens a regular file; nil when another one took its place meanwhile.
+func steady(dir *os.Root, name string) (*os.File, error) {
 	before, err := dir.Lstat(name)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if !before.Mode().IsRegular() {
-		return "", errRefused()
+		return nil, errRefused()
 	}
 	file, err := dir.Open(name)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	defer file.Close() //nolint:errcheck // only read
-	if after, err := file.Stat(); err != nil || !os.SameFile(before, after) {
-		return "", errRefused()
+	after, err := file.Stat()
+	if err != nil || !os.SameFile(before, after) {
+		return nil, errors.Join(err, file.Close())
 	}
+	return file, nil
+}
+
+// content reads a script and closes its file.
+func content(file *os.File) (string, error) {
 	data, err := io.ReadAll(io.LimitReader(file, MaxScript+1))
-	if err != nil {
+	if err = errors.Join(err, file.Close()); err != nil {
 		return "", err
 	}
 	if len(data) > MaxScript {
