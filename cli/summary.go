@@ -44,6 +44,12 @@ func (a *app) summary(res history.Result) {
 	for _, e := range res.Evidence {
 		fmt.Fprintf(w, "  %s  %s\n", e.Node, plain.Receipt(e.EvidenceKept))
 	}
+	if n := res.Denied - len(res.Denials); n > 0 {
+		fmt.Fprintf(w, "  %s before these: tenon logs %s\n", plain.Count(n, "denied call"), res.Run)
+	}
+	for _, d := range res.Denials {
+		fmt.Fprintf(w, "  denied at %s: %s\n", d.Node, d.Message)
+	}
 	for _, warn := range res.Warnings {
 		fmt.Fprintf(w, "  warning: %s\n", warn)
 	}

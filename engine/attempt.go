@@ -118,6 +118,7 @@ func (a *attempt) Turn(ctx context.Context, t executor.Turn) (executor.Reply, er
 	if t.Node == "" {
 		t.Node = a.frame.Node
 	}
+	t.Run = a.frame.Run
 	return ex.Execute(ctx, t, a)
 }
 

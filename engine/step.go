@@ -30,14 +30,17 @@ func (a *attempt) Step(ctx context.Context, s executor.Step) (json.RawMessage, e
 	e := a.r.e
 	e.cfg.Probe("step")
 	begun := e.cfg.Now()
-	raw, err := s.Do(ctx, left, func(what json.RawMessage) error {
+	out, err := s.Do(ctx, left, func(what json.RawMessage) error {
 		return a.record(&workflow.StepIntended{Key: s.Key, Tool: s.Tool, Intent: workflow.Inline(what)})
 	})
 	if err != nil {
 		return nil, err
 	}
-	raw = e.cfg.Redact.RedactJSON(raw)
-	done := &workflow.StepSettled{Key: s.Key, Tool: s.Tool, Memo: workflow.Inline(raw), DurationMs: e.cfg.Now().Sub(begun).Milliseconds()}
+	raw := e.cfg.Redact.RedactJSON(out.Memo)
+	done := &workflow.StepSettled{
+		Key: s.Key, Tool: s.Tool, About: out.About, Failed: out.Failed, Denied: out.Denied,
+		Memo: workflow.Inline(raw), DurationMs: e.cfg.Now().Sub(begun).Milliseconds(),
+	}
 	if err := a.record(done); err != nil {
 		return nil, err
 	}

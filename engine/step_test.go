@@ -18,17 +18,17 @@ import (
 func handPiece(w *world) piece.Piece {
 	use := func(ctx context.Context, c piece.Context, tool string, hang bool) error {
 		raw, err := c.(executor.Journal).Step(ctx, executor.Step{Key: "step/" + tool, Tool: tool,
-			Do: func(ctx context.Context, left json.RawMessage, intend func(json.RawMessage) error) (json.RawMessage, error) {
+			Do: func(ctx context.Context, left json.RawMessage, intend func(json.RawMessage) error) (executor.Outcome, error) {
 				w.do(tool + " left:" + string(left))
 				if err := intend(json.RawMessage(`{"file":"` + tool + `"}`)); err != nil {
-					return nil, err
+					return executor.Outcome{}, err
 				}
 				if hang && left == nil {
 					w.begun <- tool
 					<-ctx.Done()
-					return nil, context.Cause(ctx)
+					return executor.Outcome{}, context.Cause(ctx)
 				}
-				return json.RawMessage(`"` + tool + ` done"`), nil
+				return executor.Outcome{Memo: json.RawMessage(`"` + tool + ` done"`)}, nil
 			}})
 		if err == nil && string(raw) != `"`+tool+` done"` {
 			err = errors.New("the step gave " + string(raw))

@@ -43,7 +43,8 @@ type Capabilities struct {
 // turn are keyed below it.
 type Turn struct {
 	Key          string
-	Kind         string // initial, correction, repair, session-fallback: how it is counted
+	Run          workflow.RunID // set by the engine
+	Kind         string         // initial, correction, repair, session-fallback: how it is counted
 	Node         string
 	Role         string
 	Access       workflow.Effect

@@ -23,7 +23,15 @@ type Step struct {
 	// Do does it. left is what a process intended that died before the step
 	// settled, nil when none did. intend records what is about to be changed; it
 	// is durable on return, and comes before the first change.
-	Do func(ctx context.Context, left json.RawMessage, intend func(json.RawMessage) error) (memo json.RawMessage, err error)
+	Do func(ctx context.Context, left json.RawMessage, intend func(json.RawMessage) error) (Outcome, error)
+}
+
+// Outcome is what a step gave.
+type Outcome struct {
+	Memo   json.RawMessage
+	About  string // for people, in one line
+	Failed bool
+	Denied *workflow.Denial // why the fence did not let it through
 }
 
 // Person is a Host that can ask a person.

@@ -23,7 +23,9 @@ type Result struct {
 	Waits       []workflow.Wait            `json:"waits,omitempty"`  // for times and signals
 	Paused      bool                       `json:"paused,omitempty"` // by a person
 	Failures    []workflow.Failure         `json:"failures"`
-	Dead        []Dead                     `json:"dead"` // AI visits that failed
+	Dead        []Dead                     `json:"dead"`              // AI visits that failed
+	Denied      int                        `json:"denied,omitempty"`  // uses of tools that the fence did not let through
+	Denials     []Denial                   `json:"denials,omitempty"` // the newest of them, oldest first
 	Warnings    []string                   `json:"warnings,omitempty"`
 	Usage       Usage                      `json:"usage"`
 	Evidence    []Evidence                 `json:"evidence"` // the newest receipts, oldest first, without what they hold
@@ -71,6 +73,13 @@ type Dead struct {
 	workflow.Failure
 }
 
+// Denial is a use of a tool that the fence did not let through.
+type Denial struct {
+	Visit workflow.VisitID `json:"visit"`
+	Node  string           `json:"node"`
+	workflow.Denial
+}
+
 // Evidence is a receipt that a visit kept.
 type Evidence struct {
 	Visit workflow.VisitID `json:"visit"`
@@ -108,7 +117,7 @@ func (s *State) Result(status workflow.Status) (Result, error) {
 	m := &s.Memory
 	res := Result{
 		Run: s.ID, Workflow: WorkflowName{s.Start.Workflow.Name, s.Start.Workflow.Digest},
-		Status: status, Exit: status.Exit(), Questions: s.Asking(), Dead: m.Dead, Warnings: m.Warnings,
+		Status: status, Exit: status.Exit(), Questions: s.Asking(), Dead: m.Dead, Denied: m.Denied, Denials: m.Denials, Warnings: m.Warnings,
 		Usage:   Usage{Totals: s.Gate.Spent(), Reserved: s.Gate.Reserved(), Unknown: m.Lost, Budget: s.Gate.Options().Budget},
 		Started: s.Begun, Updated: s.Last, ForkOf: m.ForkOf, Visits: s.Gate.Transitions(),
 		Evidence: append([]Evidence{}, m.Evidence...), Artifacts: []json.RawMessage{}, Next: []string{},

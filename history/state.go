@@ -41,10 +41,12 @@ type Memory struct {
 	Ended    *workflow.Ended                                `json:"ended,omitempty"`
 	ForkOf   workflow.RunID                                 `json:"forkOf,omitempty"`
 	Cut      int64                                          `json:"cut,omitempty"`
-	AI       map[workflow.VisitID]bool                      `json:"ai,omitempty"`   // open AI visits
-	Dead     []Dead                                         `json:"dead,omitempty"` // AI visits that failed
-	Lost     int                                            `json:"lost,omitempty"` // invocations whose result is unknown
-	Kept     map[workflow.VisitID]workflow.EvidenceKept     `json:"kept,omitempty"` // newest receipt of open visits, without its data
+	AI       map[workflow.VisitID]bool                      `json:"ai,omitempty"`      // open AI visits
+	Dead     []Dead                                         `json:"dead,omitempty"`    // AI visits that failed
+	Lost     int                                            `json:"lost,omitempty"`    // invocations whose result is unknown
+	Denied   int                                            `json:"denied,omitempty"`  // uses of tools that the fence did not let through
+	Denials  []Denial                                       `json:"denials,omitempty"` // the newest of them
+	Kept     map[workflow.VisitID]workflow.EvidenceKept     `json:"kept,omitempty"`    // newest receipt of open visits, without its data
 	Evidence []Evidence                                     `json:"evidence,omitempty"`
 	Proof    *workflow.Verified                             `json:"proof,omitempty"` // newest candidate that a receipt certifies, as it was then
 }
@@ -187,6 +189,7 @@ func (s *State) note(e workflow.Event) {
 	case *workflow.StepSettled:
 		delete(m.Intents[v], p.Key)
 		keep(m.Memos, v, p.Key, p.Memo)
+		s.noteDenied(v, e.Node, p.Denied)
 	case *workflow.EvidenceKept:
 		s.noteEvidence(e, p)
 	case *workflow.TimerStarted:
@@ -246,6 +249,18 @@ func (s *State) noteAdmitted(v workflow.VisitID, p *workflow.Admitted) {
 		delete(s.Memory.Texts, seq)
 	}
 	s.Memory.Steering[v] = append(s.Memory.Steering[v], texts...)
+}
+
+// maxDenials is how many denials a run shows; all are in its history.
+const maxDenials = 20
+
+func (s *State) noteDenied(v workflow.VisitID, node string, d *workflow.Denial) {
+	m := &s.Memory
+	if d == nil {
+		return
+	}
+	m.Denied++
+	m.Denials = append(m.Denials[max(0, len(m.Denials)-maxDenials+1):len(m.Denials):len(m.Denials)], Denial{Visit: v, Node: node, Denial: *d})
 }
 
 func (s *State) noteCall(v workflow.VisitID, e workflow.Event, p *workflow.InvocationSettled) {

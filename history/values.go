@@ -104,6 +104,15 @@ func (s *Sink) text(t *string) {
 	s.Bytes += len(*t)
 }
 
+func (s *Sink) denial(d *workflow.Denial) {
+	if d == nil {
+		return
+	}
+	for _, t := range []*string{&d.Path, &d.Canonical, &d.Rule, &d.Reason, &d.Message} {
+		s.text(t)
+	}
+}
+
 func (s *Sink) failure(f *workflow.Failure) {
 	if f != nil {
 		s.text(&f.Message)
@@ -133,6 +142,8 @@ func (s *Sink) Clean(p workflow.Payload) {
 		s.value(&p.Intent)
 	case *workflow.StepSettled:
 		s.value(&p.Memo)
+		s.text(&p.About)
+		s.denial(p.Denied)
 	case *workflow.EvidenceKept:
 		s.text(&p.Reason)
 		s.value(&p.Data)

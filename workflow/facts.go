@@ -149,10 +149,25 @@ type StepIntended struct {
 
 // StepSettled closes a step: what it gave is never fetched or done again.
 type StepSettled struct {
-	Key        string `json:"key"`
-	Tool       string `json:"tool"`
-	Memo       Value  `json:"memo"`
-	DurationMs int64  `json:"durationMs,omitempty"`
+	Key        string  `json:"key"`
+	Tool       string  `json:"tool"`
+	About      string  `json:"about,omitempty"` // for people: the tool and what it was used on
+	Failed     bool    `json:"failed,omitempty"`
+	Denied     *Denial `json:"denied,omitempty"`
+	Memo       Value   `json:"memo"`
+	DurationMs int64   `json:"durationMs,omitempty"`
+}
+
+// Denial says why the fence let a use of a tool not through.
+type Denial struct {
+	Tool      string `json:"tool"`
+	Op        string `json:"op,omitempty"`        // read, write, search, enter
+	Path      string `json:"path,omitempty"`      // as the call spelled it
+	Canonical string `json:"canonical,omitempty"` // where it leads
+	View      string `json:"view,omitempty"`      // what the rule reached
+	Rule      string `json:"rule,omitempty"`      // as written, with its source; "" when a default decided
+	Reason    string `json:"reason"`
+	Message   string `json:"message"` // all of it in one line, safe to print
 }
 
 // States of a receipt.

@@ -129,6 +129,10 @@ func say(run workflow.RunID, e workflow.Event, v past) string {
 		if p.State != workflow.ReceiptPending {
 			return "  " + v.name + " keeps " + Receipt(*p)
 		}
+	case *workflow.StepSettled:
+		if p.Denied != nil {
+			return fmt.Sprintf("x %s was denied %s", v.name, p.Denied.Message)
+		}
 	case *workflow.Progress:
 		return strings.TrimSpace(fmt.Sprintf("  %s %s: %s", v.name, p.Kind, p.Message))
 	}

@@ -38,15 +38,19 @@ func (l *loop) tooLong(ctx context.Context, n, try int, said string) (string, er
 	}
 	raw, err := l.journal.Step(ctx, executor.Step{
 		Key: fmt.Sprintf("%s/%d/long/%d", l.Turn.Key, n, try), Tool: "compaction",
-		Do: func(context.Context, json.RawMessage, func(json.RawMessage) error) (json.RawMessage, error) {
+		Do: func(context.Context, json.RawMessage, func(json.RawMessage) error) (executor.Outcome, error) {
 			limit, size := l.cfg.ContextLimit(l.Model), l.size()
+			var why string
 			switch {
 			case said != "":
-				return json.Marshal(text.Head(said, maxEntry, "…"))
+				why = text.Head(said, maxEntry, "…")
 			case limit > 0 && try == 1 && size+l.reserve(limit) > limit && !l.compacted():
-				return json.Marshal(fmt.Sprintf("it has about %d tokens, and the model holds %d", size, limit))
+				why = fmt.Sprintf("it has about %d tokens, and the model holds %d", size, limit)
+			default:
+				return executor.Outcome{}, errFits
 			}
-			return nil, errFits
+			memo, err := json.Marshal(why)
+			return executor.Outcome{Memo: memo, About: "the conversation is too long: " + why}, err
 		}})
 	if errors.Is(err, errFits) {
 		return "", nil

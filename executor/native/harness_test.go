@@ -33,6 +33,7 @@ var (
 type journal struct {
 	mu        sync.Mutex
 	memos     map[string]json.RawMessage
+	outcomes  map[string]executor.Outcome
 	intents   map[string]json.RawMessage
 	questions []executor.Question
 	answers   map[string]workflow.Answer
@@ -53,7 +54,7 @@ type journal struct {
 }
 
 func newJournal() *journal {
-	return &journal{memos: map[string]json.RawMessage{}, intents: map[string]json.RawMessage{}, answers: map[string]workflow.Answer{},
+	return &journal{memos: map[string]json.RawMessage{}, outcomes: map[string]executor.Outcome{}, intents: map[string]json.RawMessage{}, answers: map[string]workflow.Answer{},
 		left: -1, sent: map[string]int{}, asked: map[string]workflow.Digest{}, kinds: map[string]string{}, begun: map[string]int{}}
 }
 
@@ -134,11 +135,11 @@ func (j *journal) Step(ctx context.Context, s executor.Step) (json.RawMessage, e
 	left := j.intents[s.Key]
 	j.begun[s.Key]++
 	j.mu.Unlock()
-	m, err := s.Do(ctx, left, func(raw json.RawMessage) error { return j.record(func() { j.intents[s.Key] = raw }) })
+	out, err := s.Do(ctx, left, func(raw json.RawMessage) error { return j.record(func() { j.intents[s.Key] = raw }) })
 	if err != nil {
 		return nil, err
 	}
-	return m, j.record(func() { j.memos[s.Key] = m })
+	return out.Memo, j.record(func() { j.memos[s.Key], j.outcomes[s.Key] = out.Memo, out })
 }
 
 func (j *journal) Consult(_ context.Context, q executor.Question) (workflow.Answer, error) {

@@ -169,11 +169,9 @@ func TestDenialIsLogged(t *testing.T) {
 	if _, _, err := play(t, h, j, h.turn(), calls("put", `{"path":"secret/x"}`), words("done")); err != nil {
 		t.Fatal(err)
 	}
-	var memo struct {
-		Denied struct{ Tool, Op, Path, Rule string }
-	}
-	if err := json.Unmarshal(j.memos["t/1/1"], &memo); err != nil || memo.Denied.Tool != "put" || memo.Denied.Op != "write" || memo.Denied.Path != "secret/x" || memo.Denied.Rule != "secret" {
-		t.Errorf("%s, %v", j.memos["t/1/1"], err)
+	out := j.outcomes["t/1/1"]
+	if d := out.Denied; d == nil || d.Tool != "put" || d.Op != "write" || d.Path != "secret/x" || d.Rule != "secret" || !strings.Contains(d.Message, "secret/x") || !out.Failed {
+		t.Errorf("the journal was given %+v", out)
 	}
 	if !j.saw("put secret/x", "denied", "rule secret") {
 		t.Errorf("shown %v", j.shown)

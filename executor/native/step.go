@@ -57,7 +57,7 @@ type work struct {
 // step runs a call, or takes the memo of its step.
 func (l *loop) step(ctx context.Context, u *use, mayAsk bool) error {
 	raw, err := l.journal.Step(ctx, executor.Step{Key: u.key, Tool: u.part.Name,
-		Do: func(ctx context.Context, left json.RawMessage, intend func(json.RawMessage) error) (json.RawMessage, error) {
+		Do: func(ctx context.Context, left json.RawMessage, intend func(json.RawMessage) error) (executor.Outcome, error) {
 			w := &work{use: u, l: l, fence: watch{Fence: l.fence}, intends: intend}
 			w.ask = w.consult
 			if !mayAsk {
@@ -66,10 +66,10 @@ func (l *loop) step(ctx context.Context, u *use, mayAsk bool) error {
 			l.progress("%s", u.brief)
 			s, err := w.do(ctx, left)
 			if err != nil {
-				return nil, err
+				return executor.Outcome{}, err
 			}
 			l.progress("%s: %s", u.brief, s.brief())
-			return json.Marshal(s)
+			return w.outcome(s)
 		}})
 	if err != nil {
 		return err
@@ -78,6 +78,19 @@ func (l *loop) step(ctx context.Context, u *use, mayAsk bool) error {
 		return workflow.Errorf(workflow.CodeStoreDamaged, "%s: reading the memo of step %s: %w", l.Where(), u.key, err)
 	}
 	return nil
+}
+
+// outcome is what the journal keeps of a call.
+func (w *work) outcome(s settled) (executor.Outcome, error) {
+	memo, err := json.Marshal(s)
+	out := executor.Outcome{Memo: memo, About: w.brief, Failed: s.Error}
+	if v := s.Denied; v != nil {
+		out.Denied = &workflow.Denial{
+			Tool: v.Tool, Op: string(v.Op), Path: v.Spelled, Canonical: v.Canonical, View: v.View, Rule: v.Rule, Reason: v.Reason,
+			Message: v.String(),
+		}
+	}
+	return out, err
 }
 
 // brief tells people how a call ended.
