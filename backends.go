@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"github.com/tenonrun/tenon/executor"
-	"github.com/tenonrun/tenon/executor/turn"
+	"github.com/tenonrun/tenon/executor/native"
 	"github.com/tenonrun/tenon/internal/text"
 	"github.com/tenonrun/tenon/project"
 	"github.com/tenonrun/tenon/provider"
@@ -20,6 +20,7 @@ import (
 	"github.com/tenonrun/tenon/provider/gemini"
 	"github.com/tenonrun/tenon/provider/responses"
 	"github.com/tenonrun/tenon/provider/scripted"
+	"github.com/tenonrun/tenon/tool/plan"
 	"github.com/tenonrun/tenon/workflow"
 )
 
@@ -39,11 +40,12 @@ type backends struct {
 	getenv  func(string) string
 	mu      sync.Mutex
 	made    map[string]backend
+	equip   func(executor.Turn) (native.Gear, error)
 }
 
 // backend is one made executor.
 type backend struct {
-	executor *turn.Executor
+	executor *native.Executor
 	conf     project.Provider
 }
 
@@ -92,7 +94,7 @@ func (b *backends) capabilities(name string) (executor.Capabilities, bool) {
 }
 
 // executor returns the executor behind a name, ready to make calls.
-func (b *backends) executor(name string) (*turn.Executor, error) {
+func (b *backends) executor(name string) (*native.Executor, error) {
 	made, err := b.get(name)
 	if err != nil {
 		return nil, err
@@ -102,6 +104,18 @@ func (b *backends) executor(name string) (*turn.Executor, error) {
 			WithHint("export %s=… and try again", conf.KeyEnv)
 	}
 	return made.executor, nil
+}
+
+// keys are the environment variables that hold keys of providers.
+func (b *backends) keys() []string {
+	keys := []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"}
+	for _, cfg := range b.project.Providers() {
+		if cfg.KeyEnv != "" {
+			keys = append(keys, cfg.KeyEnv)
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
 }
 
 func (b *backends) get(name string) (backend, error) {
@@ -115,8 +129,9 @@ func (b *backends) get(name string) (backend, error) {
 		return backend{}, err
 	}
 	commands := commands{root: b.project.Root}
-	b.made[name] = backend{conf: cfg, executor: turn.New(turn.Config{
+	b.made[name] = backend{conf: cfg, executor: native.New(native.Config{
 		Provider: p, Model: cfg.Model, Command: commands.render, Native: cfg.Type == scriptedName,
+		Equip: b.equip, Submit: plan.Submit,
 	})}
 	return b.made[name], nil
 }

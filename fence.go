@@ -85,7 +85,7 @@ func (t *Tenon) fence(r Rules, access permission.Access) disk.Config {
 	cfg := disk.Config{
 		Root: t.Project.Root, Directories: r.Directories, Home: t.Project.UserHome(), Private: []string{t.Project.State},
 		Rules: r.Rules, Mode: r.Mode, Access: access,
-		Tools: []string{"bash", "read", "write", "edit", "grep", "glob", "ls", "task", "todo_write", "memory", "ask", "submit"},
+		Tools: toolNames(),
 	}
 	for _, repo := range t.Project.Repositories() {
 		if repo.Path != t.Project.Root {

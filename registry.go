@@ -25,14 +25,8 @@ import (
 const memoryDir = "memory"
 
 // registry lists every kind of node; there is no other place where one is added.
-func registry(p *project.Project, runner *process.Runner, redact *text.Redactor, b *backends, more []piece.Piece) (*piece.Registry, error) {
+func registry(p *project.Project, runner *process.Runner, redact *text.Redactor, b *backends, memory *notes.Store, more []piece.Piece) (*piece.Registry, error) {
 	guard, err := scope.New(scope.Config{Runner: runner, State: []string{p.State}})
-	if err != nil {
-		return nil, err
-	}
-	memory, err := notes.Open(notes.Config{
-		Project: filepath.Join(p.Home, memoryDir), User: filepath.Join(p.State, memoryDir), Redactor: redact,
-	})
 	if err != nil {
 		return nil, err
 	}

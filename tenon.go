@@ -16,12 +16,14 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 
 	"github.com/tenonrun/tenon/engine"
 	"github.com/tenonrun/tenon/executor"
 	"github.com/tenonrun/tenon/graph"
 	"github.com/tenonrun/tenon/history"
 	"github.com/tenonrun/tenon/internal/text"
+	"github.com/tenonrun/tenon/notes"
 	"github.com/tenonrun/tenon/piece"
 	"github.com/tenonrun/tenon/project"
 	"github.com/tenonrun/tenon/provider"
@@ -68,6 +70,7 @@ type Tenon struct {
 	engine   *engine.Engine
 	pieces   *piece.Registry
 	backends *backends
+	gear     *gear
 	redact   *text.Redactor
 	runner   *process.Runner
 	close    func() error
@@ -95,7 +98,15 @@ func Open(ctx context.Context, cfg Config) (*Tenon, error) {
 	if t.backends, err = newBackends(p, cfg); err != nil {
 		return nil, err
 	}
-	if t.pieces, err = registry(p, t.runner, t.redact, t.backends, cfg.Pieces); err != nil {
+	memory, err := notes.Open(notes.Config{
+		Project: filepath.Join(p.Home, memoryDir), User: filepath.Join(p.State, memoryDir), Redactor: t.redact,
+	})
+	if err != nil {
+		return nil, err
+	}
+	t.gear = newGear(t, memory)
+	t.backends.equip = t.gear.equip
+	if t.pieces, err = registry(p, t.runner, t.redact, t.backends, memory, cfg.Pieces); err != nil {
 		return nil, err
 	}
 	if err := t.openStore(ctx); err != nil {

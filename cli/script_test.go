@@ -21,6 +21,7 @@ import (
 
 	"github.com/tenonrun/tenon/cli"
 	"github.com/tenonrun/tenon/piece/openspec/openspectest"
+	"github.com/tenonrun/tenon/tool/shell/confine"
 )
 
 // Secrets that stand in the environment of every page. No command may show
@@ -32,6 +33,7 @@ var secrets = map[string]string{
 }
 
 func TestMain(m *testing.M) {
+	confine.Main()
 	// Pages mostly wait for processes of theirs; -parallel still overrides it.
 	if err := flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0)))); err != nil {
 		panic(err) // the flag is always there

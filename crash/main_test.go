@@ -19,6 +19,7 @@ import (
 	"github.com/tenonrun/tenon/cli"
 	"github.com/tenonrun/tenon/engine"
 	"github.com/tenonrun/tenon/history"
+	"github.com/tenonrun/tenon/tool/shell/confine"
 	"github.com/tenonrun/tenon/workflow"
 )
 
@@ -29,6 +30,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	confine.Main()
 	switch {
 	case os.Getenv(orderEnv) != "":
 		os.Exit(obey(os.Getenv(orderEnv)))

@@ -63,6 +63,9 @@ var (
 	}
 )
 
+// KeyStores names the places below a home that hold a person's keys, with slashes.
+func KeyStores() []string { return slices.Clone(keyStores) }
+
 // NewDefaults prepares defaults. The environment says where the directories lead;
 // it may be nil.
 func NewDefaults(ctx context.Context, c DefaultsConfig, env Env) *Defaults {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -119,6 +120,19 @@ func (s *Set) find(name string) (*entry, error) {
 		return e, nil
 	}
 	return nil, &Unknown{Name: name, Near: text.Nearest(name, s.order), Known: s.Names(), Withheld: slices.Contains(s.withheld, name)}
+}
+
+// Doing returns the set with other work behind one of its tools.
+func (s *Set) Doing(name string, run func(context.Context, Call) (Result, error)) (*Set, error) {
+	e, err := s.find(name)
+	if err != nil {
+		return nil, err
+	}
+	other := &Set{tools: maps.Clone(s.tools), order: s.order, withheld: s.withheld}
+	changed := *e
+	changed.Run = run
+	other.tools[name] = &changed
+	return other, nil
 }
 
 // Narrow returns the set of the tools that are named, which must all be in s.

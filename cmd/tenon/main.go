@@ -5,8 +5,10 @@ import (
 	"os"
 
 	"github.com/tenonrun/tenon/cli"
+	"github.com/tenonrun/tenon/tool/shell/confine"
 )
 
 func main() {
+	confine.Main()
 	os.Exit(cli.Main(os.Args[1:], cli.Standard()))
 }

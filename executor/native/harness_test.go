@@ -455,7 +455,7 @@ func (h *hands) config(t testing.TB, p provider.Provider) native.Config {
 func (h *hands) equip(t testing.TB, f tool.Fence) func(executor.Turn) (native.Gear, error) {
 	set := h.set(t)
 	return func(executor.Turn) (native.Gear, error) {
-		return native.Gear{Tools: set, Fence: f, Close: func() error { h.note("closed"); return nil }}, nil
+		return native.Gear{Tools: set, Open: func(context.Context) (tool.Fence, error) { return f, nil }, Close: func() error { h.note("closed"); return nil }}, nil
 	}
 }
 

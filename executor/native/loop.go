@@ -34,6 +34,7 @@ type loop struct {
 	cfg       Config
 	journal   executor.Journal
 	gear      Gear
+	opened    bool       // the gear
 	fence     tool.Fence // of the gear, with what a person allowed for the turn
 	session   *tool.Session
 	submit    *tool.Set // of the one tool; nil when the answer is text
@@ -116,13 +117,25 @@ func (l *loop) equip() error {
 	if l.gear.Tools == nil {
 		l.gear.Tools = &tool.Set{}
 	}
-	l.fence = l.gear.Fence
 	given := slices.DeleteFunc(l.gear.Tools.Tools(), func(t tool.Tool) bool { return t.Name == submitName && l.submit != nil })
 	list = append(given, list...)
 	for _, t := range list {
 		l.tools = append(l.tools, provider.ToolSpec{Name: t.Name, Description: t.Description, Schema: t.Schema})
 	}
 	l.system = strings.TrimSpace(l.Turn.Instructions + "\n\n" + l.about())
+	return nil
+}
+
+// open makes the fence ready, once.
+func (l *loop) open(ctx context.Context) error {
+	if l.opened || l.gear.Open == nil {
+		return nil
+	}
+	var err error
+	if l.fence, err = l.gear.Open(ctx); err != nil {
+		return fmt.Errorf("%s: making the fence of the turn ready: %w", l.Where(), err)
+	}
+	l.opened = true
 	return nil
 }
 

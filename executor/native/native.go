@@ -20,7 +20,8 @@ type Config struct {
 	// MaxOutput bounds the output tokens of a call of a turn that names no
 	// bound; 0 means provider.DefaultMaxOutputTokens.
 	MaxOutput int
-	// Equip gives a turn its tools and its fence. Nil, or a provider that cannot call
+	// Equip gives a turn its tools and its fence; it is called at each turn and should
+	// be cheap. Nil, or a provider that cannot call
 	// tools, makes turns that only answer.
 	Equip func(executor.Turn) (Gear, error)
 	// Submit makes the tool by which the model gives an answer that fits a JSON
@@ -44,8 +45,11 @@ type Config struct {
 // Gear is what one turn works with.
 type Gear struct {
 	Tools *tool.Set
-	Fence tool.Fence   // nil denies every call
-	Close func() error // ends what tools run in the background; may be nil
+	// Open makes the fence ready, before the first call of a tool: a turn that only
+	// answers needs none. Nil denies every call.
+	Open func(ctx context.Context) (tool.Fence, error)
+	// Close undoes Open and ends what tools run in the background; it may be nil.
+	Close func() error
 }
 
 // Limits bound a turn. A zero means the default.

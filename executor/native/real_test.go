@@ -1,6 +1,7 @@
 package native_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -35,7 +36,9 @@ func TestFloorToolsKilled(t *testing.T) {
 				t.Fatal(err)
 			}
 			e := native.New(native.Config{Provider: script(t, realScript), Submit: plan.Submit,
-				Equip: func(executor.Turn) (native.Gear, error) { return native.Gear{Tools: set, Fence: h.fence}, nil }})
+				Equip: func(executor.Turn) (native.Gear, error) {
+					return native.Gear{Tools: set, Open: func(context.Context) (tool.Fence, error) { return h.fence, nil }}, nil
+				}})
 			in := h.turn()
 			in.Schema = json.RawMessage(shape)
 			if j.lazy = lazy; n > 0 {

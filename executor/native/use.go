@@ -38,6 +38,9 @@ func (u *use) reads() bool {
 // use runs the calls of a response and adds their results to the conversation. It
 // reports whether one of them gave the answer of the turn.
 func (l *loop) use(ctx context.Context, n int, memo kept) (bool, error) {
+	if err := l.open(ctx); err != nil {
+		return false, err
+	}
 	uses := l.uses(n, memo)
 	results := make([]provider.Part, len(uses))
 	for i, u := range uses {

@@ -55,9 +55,9 @@ func (c Config) sessions(provider string) bool {
 // Pieces returns the kinds of this package.
 func Pieces(c Config) []piece.Piece {
 	return []piece.Piece{
-		{Kind: "prompt", Schema: params.Schemas(schemas, "prompt"), Describe: describePrompt, Run: c.runPrompt},
-		{Kind: "role-turn", Schema: params.Schemas(schemas, "role-turn"), Describe: describeRole, Run: c.runRole},
-		{Kind: "decider", Schema: params.Schemas(schemas, "decider"), Describe: describeDecider, Run: c.runDecider},
+		{Kind: "prompt", Schema: params.Schemas(schemas, "prompt"), Describe: describePrompt, Processes: true, Run: c.runPrompt},
+		{Kind: "role-turn", Schema: params.Schemas(schemas, "role-turn"), Describe: describeRole, Processes: true, Run: c.runRole},
+		{Kind: "decider", Schema: params.Schemas(schemas, "decider"), Describe: describeDecider, Processes: true, Run: c.runDecider},
 	}
 }
 

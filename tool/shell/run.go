@@ -50,7 +50,8 @@ type Report struct {
 	Confined  string  `json:"confined,omitempty"`
 }
 
-func (s *Shell) run(ctx context.Context, c tool.Call) (tool.Result, error) {
+// Run carries out one call of the tool bash.
+func (s *Shell) Run(ctx context.Context, c tool.Call) (tool.Result, error) {
 	var a arguments
 	if err := json.Unmarshal(c.Args.Raw, &a); err != nil {
 		return tool.Result{}, &tool.BadArguments{Tool: c.Tool, Problems: []string{err.Error()}}

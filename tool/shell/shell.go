@@ -164,9 +164,18 @@ func (s *Shell) Message() string {
 	case tool.ConfinedReads:
 		return fmt.Sprintf("commands are confined by %s: they write nothing but temporary files;%s other reading and the network are not confined", s.kind, hidden)
 	case tool.ConfinedWrites:
-		return fmt.Sprintf("commands are confined by %s: they write only below %s, and temporary files;%s other reading and the network are not confined", s.kind, strings.Join(s.config.Roots, ", "), hidden)
+		return fmt.Sprintf("commands are confined by %s: they write only below %s, and temporary files;%s other reading and the network are not confined", s.kind, s.places(), hidden)
 	}
 	return fmt.Sprintf("commands are not confined on this machine (%s): what their text shows is judged, and a command whose text does not show all that it does needs a rule that allows it, or a person", s.why)
+}
+
+// places names where commands may write.
+func (s *Shell) places() string {
+	roots := s.config.Roots
+	if len(roots) < 2 {
+		return strings.Join(roots, "")
+	}
+	return fmt.Sprintf("%s and %d places more", roots[0], len(roots)-1)
 }
 
 // spec is what a confined command may do.
@@ -185,13 +194,16 @@ var description string
 var schema []byte
 
 // Tool returns the tool bash.
-func (s *Shell) Tool() tool.Tool {
+func (s *Shell) Tool() tool.Tool { return Tool(s.Run) }
+
+// Tool returns the tool bash with run, Shell.Run of any Shell, behind it.
+func Tool(run func(context.Context, tool.Call) (tool.Result, error)) tool.Tool {
 	return tool.Tool{
 		Name: "bash", Description: strings.TrimSpace(description), Schema: json.RawMessage(schema), Effect: workflow.EffectWrite,
 		Reading: tool.Reading{Wrap: "command", Aliases: map[string]string{
 			"cmd": "command", "script": "command", "timeout": "timeoutMs", "timeout_ms": "timeoutMs", "run_in_background": "background",
 			"workdir": "cwd", "directory": "cwd", "bash_id": "id", "shell_id": "id",
 		}},
-		Run: s.run,
+		Run: run,
 	}
 }

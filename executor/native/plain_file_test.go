@@ -1,4 +1,4 @@
-package turn_test
+package native_test
 
 import (
 	"os"
@@ -7,15 +7,15 @@ import (
 	"testing"
 
 	"github.com/tenonrun/tenon/executor"
-	"github.com/tenonrun/tenon/executor/turn"
+	"github.com/tenonrun/tenon/executor/native"
 	"github.com/tenonrun/tenon/provider"
 	"github.com/tenonrun/tenon/workflow"
 )
 
-func write(t *testing.T, h *host, in executor.Turn, files ...provider.File) (executor.Reply, error) {
+func writeFiles(t *testing.T, h *host, in executor.Turn, files ...provider.File) (executor.Reply, error) {
 	t.Helper()
 	in.Key = "t"
-	return turn.New(turn.Config{Provider: &speaker{says: []say{words("ok", files...)}}}).Execute(t.Context(), in, h)
+	return native.New(native.Config{Provider: &speaker{says: []line{spoken("ok", files...)}}}).Execute(t.Context(), in, h)
 }
 
 func TestFiles(t *testing.T) {
@@ -30,7 +30,7 @@ func TestFiles(t *testing.T) {
 	files := []provider.File{{Path: "a/b/new.txt", Content: "hi"}, {Path: "old", Content: "y"}, {Path: "gone", Delete: true}, {Path: "never", Delete: true}}
 	h, in := &host{}, executor.Turn{Access: workflow.EffectWrite, Dir: dir, Roots: []string{dir}}
 	for range 2 { // as after a crash between the call's end and the visit's
-		r, err := write(t, h, in, files...)
+		r, err := writeFiles(t, h, in, files...)
 		if err != nil || strings.Join(r.Files, " ") != "a/b/new.txt old gone never" {
 			t.Fatalf("%q, %v", r.Files, err)
 		}
@@ -54,7 +54,7 @@ func TestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, _ = os.Stat(filepath.Join(dir, "old"))
-	if _, err := write(t, h, in, files...); err != nil {
+	if _, err := writeFiles(t, h, in, files...); err != nil {
 		t.Fatal(err)
 	}
 	if after, _ := os.Stat(filepath.Join(dir, "old")); !after.ModTime().Equal(before.ModTime()) {
@@ -76,14 +76,14 @@ func TestFilesOutside(t *testing.T) {
 	}
 	for _, name := range []string{"../other/x", "link/x", "/etc/x", "", ".", "a/../..", "a\x00b", "../repo2/x"} {
 		h := &host{}
-		_, err := write(t, h, executor.Turn{Access: workflow.EffectWrite, Dir: dir, Roots: []string{dir}},
+		_, err := writeFiles(t, h, executor.Turn{Access: workflow.EffectWrite, Dir: dir, Roots: []string{dir}},
 			provider.File{Path: name, Content: "x"})
 		if workflow.CodeOf(err) != workflow.CodeInvalidOutput {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
 	// One bad path, and nothing is written.
-	_, err := write(t, &host{}, executor.Turn{Access: workflow.EffectWrite, Dir: dir, Roots: []string{dir}},
+	_, err := writeFiles(t, &host{}, executor.Turn{Access: workflow.EffectWrite, Dir: dir, Roots: []string{dir}},
 		provider.File{Path: "good", Content: "x"}, provider.File{Path: "../bad", Content: "x"})
 	if _, there := os.Stat(filepath.Join(dir, "good")); err == nil || !os.IsNotExist(there) {
 		t.Errorf("got %v, %v", err, there)
@@ -95,14 +95,14 @@ func TestFilesOutside(t *testing.T) {
 	if err := os.Symlink("real", filepath.Join(dir, "inside")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := write(t, &host{}, executor.Turn{Access: workflow.EffectWrite, Dir: dir}, provider.File{Path: "inside", Content: "x"}); err != nil {
+	if _, err := writeFiles(t, &host{}, executor.Turn{Access: workflow.EffectWrite, Dir: dir}, provider.File{Path: "inside", Content: "x"}); err != nil {
 		t.Errorf("link inside: %v", err)
 	}
 	if got, err := os.ReadFile(filepath.Join(dir, "real")); string(got) != "x" || err != nil {
 		t.Errorf("behind the link: %q, %v", got, err)
 	}
 	// A second root may be reached.
-	if _, err := write(t, &host{}, executor.Turn{Access: workflow.EffectWrite, Dir: dir, Roots: []string{dir, other}},
+	if _, err := writeFiles(t, &host{}, executor.Turn{Access: workflow.EffectWrite, Dir: dir, Roots: []string{dir, other}},
 		provider.File{Path: "../other/x", Content: "x"}); err != nil {
 		t.Errorf("second root: %v", err)
 	}
@@ -112,7 +112,7 @@ func TestFilesNeedWriteAccess(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, access := range []workflow.Effect{workflow.EffectRead, workflow.EffectNone} {
-		_, err := write(t, &host{}, executor.Turn{Access: access, Dir: dir}, provider.File{Path: "x", Content: "x"})
+		_, err := writeFiles(t, &host{}, executor.Turn{Access: access, Dir: dir}, provider.File{Path: "x", Content: "x"})
 		if workflow.CodeOf(err) != workflow.CodeInvalidRoleAccess {
 			t.Errorf("access %q: %v", access, err)
 		}
@@ -120,7 +120,7 @@ func TestFilesNeedWriteAccess(t *testing.T) {
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("written: %v", left)
 	}
-	if _, err := write(t, &host{}, executor.Turn{Access: workflow.EffectWrite}, provider.File{Path: "x", Content: "x"}); workflow.CodeOf(err) != workflow.CodeInvalidOutput {
+	if _, err := writeFiles(t, &host{}, executor.Turn{Access: workflow.EffectWrite}, provider.File{Path: "x", Content: "x"}); workflow.CodeOf(err) != workflow.CodeInvalidOutput {
 		t.Errorf("without a directory: %v", err)
 	}
 }
@@ -141,7 +141,7 @@ func TestFilesAfterACrash(t *testing.T) {
 			t.Fatal(err)
 		}
 		h, in := &host{}, executor.Turn{Access: workflow.EffectWrite, Dir: dir, Roots: []string{dir}}
-		if _, err := write(t, h, in, provider.File{Path: "f", Content: "new"}); err != nil {
+		if _, err := writeFiles(t, h, in, provider.File{Path: "f", Content: "new"}); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.Remove(file); err != nil {
@@ -152,7 +152,7 @@ func TestFilesAfterACrash(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if r, err := write(t, h, in); err != nil || strings.Join(r.Files, " ") != "f" {
+		if r, err := writeFiles(t, h, in); err != nil || strings.Join(r.Files, " ") != "f" {
 			t.Errorf("%s: %q, %v", name, r.Files, err)
 		}
 		if got, err := os.ReadFile(file); string(got) != tc.want || (err != nil) != (tc.want == "") {

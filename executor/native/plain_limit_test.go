@@ -1,4 +1,4 @@
-package turn_test
+package native_test
 
 import (
 	"context"
@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/tenonrun/tenon/executor"
-	"github.com/tenonrun/tenon/executor/turn"
+	"github.com/tenonrun/tenon/executor/native"
 	"github.com/tenonrun/tenon/provider"
 	"github.com/tenonrun/tenon/workflow"
 )
 
 // slow sends n deltas, one every step, and then answers.
-func slow(n int, step time.Duration) say {
+func slow(n int, step time.Duration) line {
 	return func(ctx context.Context, _ provider.Request, emit func(provider.Delta)) (provider.Response, error) {
 		for range n {
 			select {
@@ -28,10 +28,10 @@ func slow(n int, step time.Duration) say {
 	}
 }
 
-func TestLimits(t *testing.T) {
+func TestPlainLimits(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		say           say
+		line          line
 		timeout, idle time.Duration
 		want          workflow.Code
 		after         time.Duration
@@ -46,7 +46,7 @@ func TestLimits(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				h, start := &host{}, time.Now()
-				_, err := turn.New(turn.Config{Provider: &speaker{says: []say{tc.say}}}).Execute(t.Context(),
+				_, err := native.New(native.Config{Provider: &speaker{says: []line{tc.line}}}).Execute(t.Context(),
 					executor.Turn{Key: "t", Timeout: tc.timeout, Idle: tc.idle}, h)
 				if workflow.CodeOf(err) != tc.want || time.Since(start) != tc.after {
 					t.Fatalf("%v after %s, want %s after %s", err, time.Since(start), tc.want, tc.after)
@@ -68,8 +68,8 @@ func TestTimeoutCountsAllCalls(t *testing.T) {
 		bad := func(ctx context.Context, r provider.Request, emit func(provider.Delta)) (provider.Response, error) {
 			return slow(1, time.Minute)(ctx, r, emit)
 		}
-		s, start := &speaker{says: []say{bad, bad, bad}}, time.Now()
-		_, err := turn.New(turn.Config{Provider: s}).Execute(t.Context(),
+		s, start := &speaker{says: []line{bad, bad, bad}}, time.Now()
+		_, err := native.New(native.Config{Provider: s}).Execute(t.Context(),
 			executor.Turn{Key: "t", Schema: []byte(shape), Repairs: 9, Timeout: 90 * time.Second}, &host{})
 		if workflow.CodeOf(err) != workflow.CodeTimeout || time.Since(start) != 90*time.Second || len(s.got) != 2 {
 			t.Errorf("%v after %s and %d calls", err, time.Since(start), len(s.got))
@@ -77,12 +77,12 @@ func TestTimeoutCountsAllCalls(t *testing.T) {
 	})
 }
 
-func TestCancelled(t *testing.T) {
+func TestPlainCancelled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := turn.New(turn.Config{Provider: &speaker{says: []say{slow(1, time.Hour)}}}).Execute(ctx,
+		_, err := native.New(native.Config{Provider: &speaker{says: []line{slow(1, time.Hour)}}}).Execute(ctx,
 			executor.Turn{Key: "t", Timeout: time.Minute, Idle: time.Minute}, &host{})
 		if workflow.CodeOf(err) != workflow.CodeAborted || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v", err)

@@ -1,4 +1,4 @@
-package turn_test
+package native_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/tenonrun/tenon/executor"
-	"github.com/tenonrun/tenon/executor/turn"
+	"github.com/tenonrun/tenon/executor/native"
 	"github.com/tenonrun/tenon/provider"
 	"github.com/tenonrun/tenon/workflow"
 )
@@ -30,12 +30,10 @@ func (s *speaker) Capabilities(string) provider.Capabilities {
 	return provider.Capabilities{Effort: true, Efforts: []string{"low", "high"}}
 }
 
-type say = func(context.Context, provider.Request, func(provider.Delta)) (provider.Response, error)
-
-func number(n int64) *int64 { return &n }
+type line = func(context.Context, provider.Request, func(provider.Delta)) (provider.Response, error)
 
 // words is an answer of 10 tokens in, 2 out.
-func words(text string, files ...provider.File) say {
+func spoken(text string, files ...provider.File) line {
 	return func(_ context.Context, _ provider.Request, emit func(provider.Delta)) (provider.Response, error) {
 		emit(provider.Delta{Kind: provider.DeltaText, Text: text})
 		return provider.Response{
@@ -45,13 +43,13 @@ func words(text string, files ...provider.File) say {
 	}
 }
 
-func stopped(text string, stop provider.StopReason) say {
+func stopped(text string, stop provider.StopReason) line {
 	return func(context.Context, provider.Request, func(provider.Delta)) (provider.Response, error) {
 		return provider.Response{Parts: []provider.Part{{Kind: provider.PartText, Text: text}}, Stop: stop}, nil
 	}
 }
 
-func fails(e *provider.Error) say {
+func breaks(e *provider.Error) line {
 	return func(context.Context, provider.Request, func(provider.Delta)) (provider.Response, error) {
 		return provider.Response{}, e
 	}
@@ -86,8 +84,8 @@ func (h *host) Progress(p executor.Progress) { h.shown = append(h.shown, p) }
 
 func TestPlainTurn(t *testing.T) {
 	t.Parallel()
-	s, h := &speaker{says: []say{words("hello")}}, &host{}
-	e := turn.New(turn.Config{Provider: s, Model: "m"})
+	s, h := &speaker{says: []line{spoken("hello")}}, &host{}
+	e := native.New(native.Config{Provider: s, Model: "m"})
 	in := executor.Turn{Key: "t", Kind: "initial", Node: "work/fix", Instructions: "be kind", Prompt: "hi", Effort: "low"}
 	for range 2 { // the second run gets the memo
 		r, err := e.Execute(t.Context(), in, h)
@@ -118,17 +116,17 @@ func TestPlainTurn(t *testing.T) {
 
 func TestCapabilities(t *testing.T) {
 	t.Parallel()
-	got := turn.New(turn.Config{Provider: &speaker{}, Model: "m", Native: true}).Capabilities("m")
+	got := native.New(native.Config{Provider: &speaker{}, Model: "m", Native: true}).Capabilities("m")
 	if got.Model != "m" || strings.Join(got.Efforts, " ") != "low high" || !got.Native || got.Sessions || got.Tools || got.Uncertain {
 		t.Errorf("got %+v", got)
 	}
 }
 
-func TestFailures(t *testing.T) {
+func TestPlainFailures(t *testing.T) {
 	t.Parallel()
-	of := func(c provider.Code) say { return fails(&provider.Error{Code: c, Provider: "voice", RetryAfter: 7}) }
+	of := func(c provider.Code) line { return breaks(&provider.Error{Code: c, Provider: "voice", RetryAfter: 7}) }
 	for name, tc := range map[string]struct {
-		say  say
+		line line
 		want workflow.Code
 	}{
 		"rate":      {of(provider.CodeRateLimited), workflow.CodeRateLimited},
@@ -143,12 +141,12 @@ func TestFailures(t *testing.T) {
 		"stream":    {of(provider.CodeStreamBroken), workflow.CodeProviderRequest},
 		"server":    {of(provider.CodeServerError), workflow.CodeProviderRequest},
 		"timeout":   {of(provider.CodeTimeout), workflow.CodeTimeout},
-		"empty":     {words(" \n"), workflow.CodeIncompleteResponse},
+		"empty":     {spoken(" \n"), workflow.CodeIncompleteResponse},
 		"cut":       {stopped("half", provider.StopMaxTokens), workflow.CodeIncompleteResponse},
 		"declined":  {stopped("no", provider.StopRefusal), workflow.CodeProviderRefused},
 	} {
 		h := &host{}
-		_, err := turn.New(turn.Config{Provider: &speaker{says: []say{tc.say}}}).Execute(t.Context(), executor.Turn{Key: "t", Node: "n", Prompt: "p"}, h)
+		_, err := native.New(native.Config{Provider: &speaker{says: []line{tc.line}}}).Execute(t.Context(), executor.Turn{Key: "t", Node: "n", Prompt: "p"}, h)
 		if workflow.CodeOf(err) != tc.want || !strings.HasPrefix(err.Error(), "n: ") {
 			t.Errorf("%s: %v (%s), want %s", name, err, workflow.CodeOf(err), tc.want)
 		}
@@ -162,7 +160,7 @@ func TestFailureKeepsTheProvidersError(t *testing.T) {
 	t.Parallel()
 	want := &provider.Error{Code: provider.CodeRateLimited, RetryAfter: 7, Usage: provider.Usage{Input: number(5)}}
 	h := &host{}
-	_, err := turn.New(turn.Config{Provider: &speaker{says: []say{fails(want)}}}).Execute(t.Context(), executor.Turn{Key: "t"}, h)
+	_, err := native.New(native.Config{Provider: &speaker{says: []line{breaks(want)}}}).Execute(t.Context(), executor.Turn{Key: "t"}, h)
 	if got := provider.AsError(err); got != want {
 		t.Errorf("chain of %v holds %+v", err, got)
 	}
@@ -171,21 +169,19 @@ func TestFailureKeepsTheProvidersError(t *testing.T) {
 	}
 }
 
-const shape = `{"type":"object","required":["n"],"additionalProperties":false,"properties":{"n":{"type":"integer"}}}`
-
-func TestStructured(t *testing.T) {
+func TestPlainStructured(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		say  say
+		line line
 		want string
 	}{
-		"plain":  {words(`{"n":1}`), `{"n":1}`},
-		"fenced": {words("Here:\n```json\n{\n  \"n\": 1\n}\n```"), `{"n":1}`},
-		"inside": {words(`I say {"x":2}, or rather {"n": 3}.`), `{"n":3}`},
+		"plain":  {spoken(`{"n":1}`), `{"n":1}`},
+		"fenced": {spoken("Here:\n```json\n{\n  \"n\": 1\n}\n```"), `{"n":1}`},
+		"inside": {spoken(`I line {"x":2}, or rather {"n": 3}.`), `{"n":3}`},
 		"cut":    {stopped(`{"n":4} and then`, provider.StopMaxTokens), `{"n":4}`},
 	} {
-		s := &speaker{says: []say{tc.say}}
-		r, err := turn.New(turn.Config{Provider: s}).Execute(t.Context(), executor.Turn{Key: "t", Prompt: "p", Schema: json.RawMessage(shape)}, &host{})
+		s := &speaker{says: []line{tc.line}}
+		r, err := native.New(native.Config{Provider: s}).Execute(t.Context(), executor.Turn{Key: "t", Prompt: "p", Schema: json.RawMessage(shape)}, &host{})
 		if err != nil || string(r.Structured) != tc.want || r.Rounds != 1 {
 			t.Errorf("%s: %s, %+v, %v", name, r.Structured, r, err)
 		}
@@ -197,8 +193,8 @@ func TestStructured(t *testing.T) {
 
 func TestRepair(t *testing.T) {
 	t.Parallel()
-	s, h := &speaker{says: []say{words("none"), words(`{"n":"x"}`), words(`{"n":5}`)}}, &host{}
-	e := turn.New(turn.Config{Provider: s})
+	s, h := &speaker{says: []line{spoken("none"), spoken(`{"n":"x"}`), spoken(`{"n":5}`)}}, &host{}
+	e := native.New(native.Config{Provider: s})
 	in := executor.Turn{Key: "t", Kind: "initial", Prompt: "p", Schema: json.RawMessage(shape), Repairs: 2}
 	for range 2 {
 		r, err := e.Execute(t.Context(), in, h)
@@ -218,8 +214,8 @@ func TestRepair(t *testing.T) {
 
 func TestNeverFits(t *testing.T) {
 	t.Parallel()
-	s, h := &speaker{says: []say{words(`{"n":"x"}`), words(`{"n":"last"}`), words(`{"n":7}`)}}, &host{}
-	e := turn.New(turn.Config{Provider: s})
+	s, h := &speaker{says: []line{spoken(`{"n":"x"}`), spoken(`{"n":"last"}`), spoken(`{"n":7}`)}}, &host{}
+	e := native.New(native.Config{Provider: s})
 	in := executor.Turn{Key: "t", Node: "n", Prompt: "p", Schema: json.RawMessage(shape), Repairs: 1}
 	_, err := e.Execute(t.Context(), in, h)
 	var misfit *executor.Misfit
@@ -237,8 +233,8 @@ func TestNeverFits(t *testing.T) {
 
 func TestMaxTurnsBoundsRepairs(t *testing.T) {
 	t.Parallel()
-	s := &speaker{says: []say{words("no")}}
-	_, err := turn.New(turn.Config{Provider: s}).Execute(t.Context(),
+	s := &speaker{says: []line{spoken("no")}}
+	_, err := native.New(native.Config{Provider: s}).Execute(t.Context(),
 		executor.Turn{Key: "t", Schema: json.RawMessage(shape), Repairs: 3, MaxTurns: 1}, &host{})
 	if workflow.CodeOf(err) != workflow.CodeStructuredOutput || len(s.got) != 1 {
 		t.Errorf("%v after %d calls", err, len(s.got))
@@ -256,7 +252,7 @@ func TestRefusedBeforeAnyCall(t *testing.T) {
 		"session": {executor.Turn{Session: "s1"}, workflow.CodeSessionNotFound},
 	} {
 		h := &host{}
-		_, err := turn.New(turn.Config{Provider: &speaker{}}).Execute(t.Context(), tc.turn, h)
+		_, err := native.New(native.Config{Provider: &speaker{}}).Execute(t.Context(), tc.turn, h)
 		if workflow.CodeOf(err) != tc.want || len(h.calls) > 0 {
 			t.Errorf("%s: %v after %d calls", name, err, len(h.calls))
 		}
@@ -271,8 +267,8 @@ func TestNative(t *testing.T) {
 		{"opsx:ff", "change", "/opsx:ff change"},
 		{"opsx:ff", "", "/opsx:ff"},
 	} {
-		s := &speaker{says: []say{words("ok")}}
-		e := turn.New(turn.Config{Provider: s, Command: render, Native: true})
+		s := &speaker{says: []line{spoken("ok")}}
+		e := native.New(native.Config{Provider: s, Command: render, Native: true})
 		if _, err := e.Execute(t.Context(), executor.Turn{Key: "t", Native: &executor.Native{ID: tc.id, Args: tc.args}}, &host{}); err != nil {
 			t.Fatal(err)
 		}

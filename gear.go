@@ -1,0 +1,209 @@
+package tenon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/tenonrun/tenon/executor"
+	"github.com/tenonrun/tenon/executor/native"
+	"github.com/tenonrun/tenon/notes"
+	"github.com/tenonrun/tenon/permission"
+	"github.com/tenonrun/tenon/permission/disk"
+	"github.com/tenonrun/tenon/tool"
+	"github.com/tenonrun/tenon/tool/files"
+	"github.com/tenonrun/tenon/tool/plan"
+	"github.com/tenonrun/tenon/tool/shell"
+	"github.com/tenonrun/tenon/workflow"
+	"github.com/tenonrun/tenon/workspace/git"
+)
+
+// bashName is the tool that is left out where there is no such program.
+const bashName = "bash"
+
+// gear gives turns their tools and their fence.
+type gear struct {
+	t     *Tenon
+	rules func() (Rules, error)
+	tools func() (*tool.Set, error)
+}
+
+func newGear(t *Tenon, memory *notes.Store) *gear {
+	return &gear{t: t, rules: sync.OnceValues(t.rules), tools: sync.OnceValues(func() (*tool.Set, error) {
+		return tool.NewSet(floorTools(memory)...)
+	})}
+}
+
+// floorTools are the tools that every agent has. They are declared here, and
+// bash is given its shell by each turn.
+func floorTools(memory *notes.Store) []tool.Tool {
+	var list []tool.Tool
+	if _, err := exec.LookPath(bashName); err == nil {
+		list = append(list, shell.Tool(func(context.Context, tool.Call) (tool.Result, error) {
+			return tool.Result{}, errors.New("the tool bash has no shell")
+		}))
+	}
+	rg, err := exec.LookPath("rg")
+	if err == nil {
+		rg, err = filepath.Abs(rg)
+	}
+	if err != nil {
+		rg = ""
+	}
+	return slices.Concat(list, files.Tools(files.Config{Ripgrep: rg}), plan.Tools(memory))
+}
+
+// bench is the gear of one turn, made ready when the first tool is called.
+type bench struct {
+	gear  *gear
+	turn  executor.Turn
+	shell *shell.Shell // nil where there is no bash
+	fence *disk.Fence
+}
+
+// equip gives a turn its tools, and the fence for when they are used.
+func (g *gear) equip(t executor.Turn) (native.Gear, error) {
+	set, err := g.tools()
+	if err != nil {
+		return native.Gear{}, err
+	}
+	b := &bench{gear: g, turn: t}
+	if _, err := set.Find(bashName); err == nil {
+		set, err = set.Doing(bashName, func(ctx context.Context, c tool.Call) (tool.Result, error) { return b.shell.Run(ctx, c) })
+		if err != nil {
+			return native.Gear{}, err
+		}
+	}
+	return native.Gear{Tools: set, Open: b.open, Close: b.close}, nil
+}
+
+func (b *bench) open(ctx context.Context) (tool.Fence, error) {
+	rules, err := b.gear.rules()
+	if err != nil {
+		return nil, err
+	}
+	access := permission.AccessRead
+	if b.turn.Access == workflow.EffectWrite {
+		access = permission.AccessWrite
+	}
+	cfg := b.gear.t.fence(rules, access)
+	cfg.Root, cfg.Directories = b.turn.Dir, append(cfg.Directories, b.turn.Roots...)
+	if set, err := b.gear.tools(); err == nil && slices.Contains(set.Names(), bashName) {
+		if b.shell, err = b.gear.shell(ctx, b.turn, cfg); err != nil {
+			return nil, err
+		}
+	}
+	if b.fence, _, err = disk.Open(ctx, cfg); err != nil {
+		return nil, fmt.Errorf("preparing the fence: %w", err)
+	}
+	return fence{b.fence}, nil
+}
+
+func (b *bench) close() error {
+	var errs []error
+	if b.shell != nil {
+		errs = append(errs, b.shell.Close())
+	}
+	if b.fence != nil {
+		errs = append(errs, b.fence.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// shell makes the shell of a turn, below the fence that f describes.
+func (g *gear) shell(ctx context.Context, t executor.Turn, f disk.Config) (*shell.Shell, error) {
+	home := g.t.Project.UserHome()
+	hide := slices.Clone(f.Private)
+	for _, dir := range permission.KeyStores() {
+		if home != "" {
+			hide = append(hide, filepath.Join(home, filepath.FromSlash(dir)))
+		}
+	}
+	roots := slices.Concat([]string{t.Dir}, f.Directories, gitDirs(ctx, t.Roots), caches(home, g.t.cfg.Getenv))
+	slices.Sort(roots[1:])
+	return shell.New(shell.Config{
+		Runner: g.t.runner, Dir: t.Dir, Access: t.Access, Home: home, Marker: string(t.Run), Idle: t.Idle,
+		Roots: slices.Compact(roots), Hide: hide, Unset: g.t.backends.keys(),
+	})
+}
+
+// gitDirs are the common directories of work trees: a commit in a linked one
+// writes there.
+func gitDirs(ctx context.Context, roots []string) []string {
+	var dirs []string
+	for _, root := range roots {
+		if common, err := git.Common(ctx, root); err == nil && common != filepath.Join(root, ".git") {
+			dirs = append(dirs, common)
+		}
+	}
+	return dirs
+}
+
+// caches are the places where build tools keep what they can make again. A
+// confined command may write there, or hardly a build would work.
+func caches(home string, getenv func(string) string) []string {
+	var dirs []string
+	for _, c := range []struct{ env, below, usual string }{
+		{"XDG_CACHE_HOME", "", ".cache"},
+		{"GOCACHE", "", ".cache/go-build"},
+		{"GOMODCACHE", "", "go/pkg/mod"},
+		{"CARGO_HOME", "registry", ".cargo/registry"},
+		{"npm_config_cache", "", ".npm"},
+		{"GRADLE_USER_HOME", "caches", ".gradle/caches"},
+		{"", "", ".m2/repository"},
+		{"", "", "Library/Caches"},
+	} {
+		if dir := getenv(c.env); c.env != "" && filepath.IsAbs(dir) {
+			dirs = append(dirs, filepath.Join(dir, c.below))
+		} else if home != "" {
+			dirs = append(dirs, filepath.Join(home, filepath.FromSlash(c.usual)))
+		}
+	}
+	return dirs
+}
+
+// Confinement says in one line what holds the commands that agents run in this
+// process, whatever their text is.
+func (t *Tenon) Confinement(ctx context.Context) (string, error) {
+	if _, err := exec.LookPath(bashName); err != nil {
+		return "agents have no tool bash: no bash is on the path", nil
+	}
+	turn := executor.Turn{Dir: t.Project.Root, Access: workflow.EffectWrite}
+	for _, r := range t.Project.Repositories() {
+		turn.Roots = append(turn.Roots, r.Path)
+	}
+	rules, err := t.gear.rules()
+	if err != nil {
+		return "", err
+	}
+	s, err := t.gear.shell(ctx, turn, t.fence(rules, permission.AccessWrite))
+	if err != nil {
+		return "", err
+	}
+	return s.Message(), s.Close()
+}
+
+// fence lets through what a person allowed.
+type fence struct{ *disk.Fence }
+
+// Grant implements native.Granter.
+func (f fence) Grant(a native.Allowance) tool.Fence {
+	g := disk.Grant{Tool: a.Tool, Op: a.Op, Path: a.Canonical}
+	if a.Command != "" {
+		g = disk.Grant{Tool: bashName, Text: a.Command, Path: a.Cwd}
+	}
+	return fence{f.Granting(g)}
+}
+
+// toolNames are the tools that rules can be about.
+func toolNames() []string {
+	names := []string{bashName, "submit"}
+	for _, t := range slices.Concat(files.Tools(files.Config{}), plan.Tools(&notes.Store{})) {
+		names = append(names, t.Name)
+	}
+	return names
+}
