@@ -203,7 +203,7 @@ func (w *walk) nested(text string, c *command, bad func() flow, here bool) flow 
 	w.definite = definite(file)
 	w.arithmetic(file)
 	out := w.stmts(file.Stmts, c.in)
-	saved.commands, saved.opaque, saved.listed, saved.steps = w.commands, w.opaque, w.listed, w.steps
+	saved.commands, saved.opaque, saved.listed, saved.steps, saved.aliases = w.commands, w.opaque, w.listed, w.steps, w.aliases
 	saved.altered, saved.cdpath = saved.altered || here && w.altered, saved.cdpath || here && w.cdpath
 	*w = saved
 	return out

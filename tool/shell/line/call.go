@@ -21,6 +21,7 @@ type command struct {
 	deep     bool // directories are read with all that lies below
 	operands []tool.Operand
 	opaque   []string
+	made     []alias
 }
 
 // name is the program: without its directory when that is one of the system.
@@ -156,6 +157,7 @@ func (w *walk) isDir(in state) func(string) bool {
 
 // finish keeps a command as it was read.
 func (w *walk) finish(c *command) {
+	w.aliases = append(w.aliases, c.made...)
 	w.add(tool.ShellCommand{
 		Words: c.words(), Outer: c.outer, Text: c.text, Cwd: c.in.one(), Operands: c.operands, Opaque: c.opaque,
 	})

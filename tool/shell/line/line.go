@@ -76,6 +76,7 @@ func Read(text string, o Options) (Line, error) {
 	w.trusted, w.definite = trusted(text, file), definite(file)
 	w.arithmetic(file)
 	w.stmts(file.Stmts, state{o.Cwd})
+	w.lead()
 	return Line{Commands: w.commands, Opaque: w.opaque}, nil
 }
 
@@ -96,6 +97,7 @@ type walk struct {
 
 	commands []tool.ShellCommand
 	opaque   []string
+	aliases  []alias
 }
 
 func (w *walk) parse(text string) (*syntax.File, error) {

@@ -45,6 +45,7 @@ func told(l line.Line) string {
 			p := o.Spelled
 			switch {
 			case path.IsAbs(p):
+				p = path.Clean(p)
 			case o.Base == "":
 				p = "?/" + p
 			default:

@@ -2,6 +2,7 @@ package line
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -67,8 +68,12 @@ func (c *command) known(s *spec) {
 	if absent != 0 && len(found) <= strings.Count(letters, "-") {
 		c.path(".", operation(absent), "working directory of "+c.name())
 	}
+	c.aliases(found)
 	for i, a := range found {
 		letter := letterAt(letters, i, len(found))
+		if c.name() == "ln" && letter == 'r' && a.shown() && !slices.Contains(c.in.reached(), "") {
+			continue // where a link leads was noted
+		}
 		c.take(a, letter, i, found)
 		if letter == '-' && !a.shown() && len(o) > 0 {
 			c.hide("an operand of " + c.name() + " is not literal and may be an option: " + a.source)
