@@ -32,7 +32,7 @@ func (j *Judge) JudgeCommands(tool string, commands []Command) (v Verdict, cover
 		case next.Effect == None && !p.Rules.allowsCommands(tool):
 			// A layer without a word about commands narrows nothing.
 		default:
-			if next.Effect.strictness() > v.Effect.strictness() {
+			if next.Effect.strictness() > v.Effect.strictness() || next.Effect == Allow && v.Effect == Allow && !next.Rule.Whole {
 				v = next
 			}
 			for k := range covered {

@@ -13,11 +13,9 @@ import (
 // JudgeShell implements tool.Fence. Every command and every path that the text
 // shows is judged; the strictest verdict is the answer.
 func (f *Fence) JudgeShell(ctx context.Context, r tool.ShellRequest) error {
-	var commands []permission.Command
-	for _, c := range r.Commands {
-		if len(c.Words) > 0 { // else only a redirection: its operands are judged
-			commands = append(commands, permission.Command{Words: c.Words, Outer: c.Outer, Text: c.Text})
-		}
+	commands := make([]permission.Command, len(r.Commands))
+	for i, c := range r.Commands {
+		commands[i] = permission.Command{Words: c.Words, Outer: c.Outer, Text: c.Text}
 	}
 	ruled, covered := f.judge.JudgeCommands(r.Tool, commands)
 	if ruled.Effect == permission.Deny {
@@ -36,7 +34,7 @@ func (f *Fence) JudgeShell(ctx context.Context, r tool.ShellRequest) error {
 		return &tool.Asked{Verdict: told(&ruled)}
 	case asked != nil:
 		return asked
-	case ruled.Effect == permission.Allow:
+	case ruled.Effect == permission.Allow && (ruled.Rule.Whole || r.Confined != tool.ConfinedNot || len(uncovered(&r, covered)) == 0):
 		return nil
 	}
 	return f.silentShell(&r, covered)
@@ -106,14 +104,14 @@ func (f *Fence) silentShell(r *tool.ShellRequest, covered []bool) error {
 }
 
 // uncovered is what the text does not show, without what is about a command that
-// a rule allows.
+// a rule allows. No rule about commands allows a redirection.
 func uncovered(r *tool.ShellRequest, covered []bool) []string {
 	var left []string
 	for _, o := range r.Opaque {
 		about, open := false, false
 		for i := range r.Commands {
 			if slices.Contains(r.Commands[i].Opaque, o) {
-				about, open = true, open || !covered[i]
+				about, open = true, open || !covered[i] || len(r.Commands[i].Words) == 0
 			}
 		}
 		if !about || open {
