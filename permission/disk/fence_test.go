@@ -26,6 +26,7 @@ func outcome(err error) string {
 		denied *tool.Denied
 		asked  *tool.Asked
 		failed *tool.Failed
+		bad    *tool.BadArguments
 	)
 	switch {
 	case err == nil:
@@ -36,6 +37,8 @@ func outcome(err error) string {
 		return "ask"
 	case errors.As(err, &failed):
 		return "failed"
+	case errors.As(err, &bad):
+		return "bad"
 	}
 	return "error: " + err.Error()
 }
