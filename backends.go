@@ -12,6 +12,7 @@ import (
 
 	"github.com/tenonrun/tenon/executor"
 	"github.com/tenonrun/tenon/executor/native"
+	"github.com/tenonrun/tenon/internal/canon"
 	"github.com/tenonrun/tenon/internal/text"
 	"github.com/tenonrun/tenon/project"
 	"github.com/tenonrun/tenon/provider"
@@ -40,6 +41,7 @@ type backends struct {
 	getenv  func(string) string
 	mu      sync.Mutex
 	made    map[string]backend
+	blocked map[string]error // providers that can be described and not used
 	equip   func(executor.Turn) (native.Gear, error)
 }
 
@@ -63,7 +65,7 @@ func newBackends(p *project.Project, cfg Config) (*backends, error) {
 		}
 	}
 	return &backends{
-		project: p, given: cfg.Providers, models: cfg.Models, getenv: cfg.Getenv, made: map[string]backend{},
+		project: p, given: cfg.Providers, models: cfg.Models, getenv: cfg.Getenv, made: map[string]backend{}, blocked: map[string]error{},
 	}, nil
 }
 
@@ -98,6 +100,12 @@ func (b *backends) executor(name string) (*native.Executor, error) {
 	made, err := b.get(name)
 	if err != nil {
 		return nil, err
+	}
+	b.mu.Lock()
+	blocked := b.blocked[name]
+	b.mu.Unlock()
+	if blocked != nil {
+		return nil, blocked
 	}
 	if conf := made.conf; conf.KeyEnv != "" && conf.BaseURL == "" && b.getenv(conf.KeyEnv) == "" {
 		return nil, workflow.Errorf(workflow.CodeProviderAuth, "provider %q needs the key in the environment variable %s, which is not set", name, conf.KeyEnv).
@@ -195,6 +203,16 @@ func (b *backends) script(name, file string) (provider.Provider, error) {
 	s, err := scripted.Load(file, data)
 	if err != nil {
 		return nil, fmt.Errorf("reading the script of provider %q: %w", name, err)
+	}
+	if s.Writes() {
+		trusted, err := b.project.Trusts(data)
+		if err != nil {
+			return nil, err
+		}
+		if !trusted {
+			b.blocked[name] = workflow.Errorf(workflow.CodeNotTrusted, "the script %s of provider %q writes files, and is not trusted", file, name).
+				WithHint("read it, then type: tenon trust; or set TENON_TRUST=%s", canon.Sum(data))
+		}
 	}
 	return scripted.New(name, s), nil
 }

@@ -225,6 +225,20 @@ func (w *Workflow) UsesPlan() bool {
 	return planned(w, true) != "" || usesKind(w, "implementation", "implementation-step")
 }
 
+// UsesAgents reports whether a node of the workflow, or of its children, asks a
+// model.
+func (w *Workflow) UsesAgents() bool {
+	if slices.ContainsFunc(w.Nodes, func(n load.NodeInfo) bool { return n.Traits.AI }) {
+		return true
+	}
+	for _, c := range w.Children {
+		if c.UsesAgents() {
+			return true
+		}
+	}
+	return false
+}
+
 func usesKind(w *Workflow, kinds ...string) bool {
 	if slices.ContainsFunc(w.Nodes, func(n load.NodeInfo) bool { return slices.Contains(kinds, n.Kind) }) {
 		return true

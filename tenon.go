@@ -54,6 +54,9 @@ type Config struct {
 	Observe func(engine.Notice)      // sees events and progress; must not block
 	Getenv  func(name string) string // settings and keys of the environment; nil is os.Getenv
 	WaitFor engine.Waits
+	// DenyAsked tells agents no where the rules of the fence would have a person
+	// asked, so that a run never waits for that.
+	DenyAsked bool
 	Log     *slog.Logger
 	Version string             // of the program, for the history
 	Probe   func(point string) // called at each durable step: for tests that kill the process

@@ -101,9 +101,11 @@ func (a *app) trustCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "trust",
 		Short: "Trust what this project's configuration runs, as it is now",
-		Long: `A repository's configuration gains no commands and no rights before it is
-trusted. Trust is kept outside the repository, for the content as it is: a
-changed file must be trusted again.`,
+		Long: `What lies in a repository gains no commands and no rights before it is trusted:
+its configuration, the allow rules in .claude/settings.json and
+settings.local.json, and scripts of the scripted provider that write files. Deny
+rules always count. Trust is kept outside the repository, for the content as it
+is: a changed file must be trusted again.`,
 		Args: cobra.NoArgs,
 	}
 	c.Flags().BoolVar(&undo, "undo", false, "trust it no longer")
@@ -120,21 +122,38 @@ changed file must be trusted again.`,
 		if err := change(); err != nil {
 			return err
 		}
+		files, err := p.TrustFiles()
+		if err != nil {
+			return err
+		}
 		if a.json {
-			a.document(map[string]any{"root": p.Root, "digest": p.Digest(), "trusted": !undo, "settings": append([]project.Setting{}, asked...)})
+			a.document(map[string]any{
+				"root": p.Root, "digest": p.Digest(), "trusted": !undo,
+				"files": append([]project.Trusting{}, files...), "settings": append([]project.Setting{}, asked...),
+			})
 			return nil
 		}
-		for _, s := range asked {
-			fmt.Fprintf(a.std.Out, "%s  %s  (%s)\n", s.Key, s.Value, s.From)
-		}
-		if undo {
-			fmt.Fprintf(a.std.Err, "%s is not trusted any more\n", p.Root)
-			return nil
-		}
-		fmt.Fprintf(a.std.Err, "trusted %s (%.12s)\n", p.Root, p.Digest())
+		a.trusted(p.Root, files, asked, undo)
 		return nil
 	}
 	return c
+}
+
+// trusted says what is trusted now.
+func (a *app) trusted(root string, files []project.Trusting, asked []project.Setting, undo bool) {
+	for _, s := range asked {
+		fmt.Fprintf(a.std.Out, "%s  %s  (%s)\n", s.Key, s.Value, s.From)
+	}
+	if undo {
+		fmt.Fprintf(a.std.Err, "%s is not trusted any more\n", root)
+		return
+	}
+	for _, f := range files {
+		fmt.Fprintf(a.std.Err, "trusted %s (%.12s)\n", f.Path, f.Digest)
+	}
+	if len(files) == 0 {
+		fmt.Fprintf(a.std.Err, "nothing in %s needs trust\n", root)
+	}
 }
 
 func (a *app) doctorCmd() *cobra.Command {

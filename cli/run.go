@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tenonrun/tenon"
+	"github.com/tenonrun/tenon/cli/plain"
 	"github.com/tenonrun/tenon/engine"
 	"github.com/tenonrun/tenon/history"
 	"github.com/tenonrun/tenon/internal/schema"
@@ -28,10 +29,18 @@ import (
 type drive struct {
 	hold      time.Duration
 	waitQuota bool
+	onAsk     string
 }
+
+// What becomes of a use of a tool that a person would have to allow.
+const (
+	onAskPark = "park"
+	onAskDeny = "deny"
+)
 
 func (d *drive) flags(c *cobra.Command) {
 	c.Flags().DurationVar(&d.hold, "hold", 10*time.Minute, "stay in the foreground for timers that are due within")
+	c.Flags().StringVar(&d.onAsk, "on-ask", onAskPark, "when the rules want a person asked about a tool: park the run with a question, or deny it")
 	c.Flags().BoolVar(&d.waitQuota, "wait-quota", false, "stay until an exhausted quota is reset")
 }
 
@@ -45,9 +54,12 @@ func (d *drive) waits() engine.Waits {
 
 // driving opens the project with progress and drives a run in it.
 func (a *app) driving(ctx context.Context, d drive, do func(*tenon.Tenon, *watcher) (history.Result, error), tune ...func(*tenon.Config)) error {
+	if d.onAsk != onAskPark && d.onAsk != onAskDeny {
+		return usage(fmt.Errorf("--on-ask %s: there are %s and %s", d.onAsk, onAskPark, onAskDeny))
+	}
 	w := a.watch()
 	defer w.stop()
-	tune = append(tune, func(c *tenon.Config) { c.Observe, c.WaitFor = w.see, d.waits() })
+	tune = append(tune, func(c *tenon.Config) { c.Observe, c.WaitFor, c.DenyAsked = w.see, d.waits(), d.onAsk == onAskDeny })
 	return a.with(ctx, func(t *tenon.Tenon) error {
 		w.t = t
 		res, err := do(t, w)
@@ -102,6 +114,9 @@ func (a *app) runCmd() *cobra.Command {
 			if err := launchData(&q, first(tickets, t.Project.Config.Launch.Tickets), append(specs, t.Project.Config.Launch.Spec...)); err != nil {
 				return history.Result{}, err
 			}
+			if err := a.fenced(cmd.Context(), t, wf); err != nil {
+				return history.Result{}, err
+			}
 			w.begin(wf)
 			return t.Run(cmd.Context(), q)
 		}, func(c *tenon.Config) { c.Checks = checks(verify) })
@@ -120,6 +135,26 @@ func (a *app) warnings(wf *tenon.Workflow) {
 	for _, w := range wf.Warnings {
 		fmt.Fprintln(a.std.Err, "warning:", w.String())
 	}
+}
+
+// fenced says what holds the agents of a workflow, and which rules do nothing.
+func (a *app) fenced(ctx context.Context, t *tenon.Tenon, wf *tenon.Workflow) error {
+	if !wf.UsesAgents() {
+		return nil
+	}
+	rules, err := t.FenceRules(ctx)
+	if err != nil {
+		return err
+	}
+	a.ruleTrouble(rules)
+	if n := len(rules.Withheld); n > 0 {
+		fmt.Fprintf(a.std.Err, "warning: %s of this repository without effect before you type: tenon trust\n", plain.Count(n, "allow rule"))
+	}
+	line, err := t.Confinement(ctx)
+	if err == nil {
+		fmt.Fprintln(a.std.Err, line)
+	}
+	return err
 }
 
 // checks makes a plan of --verify, for the first repository. Lines are run by

@@ -1,6 +1,7 @@
 package project
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 )
@@ -14,17 +15,21 @@ type RuleFile struct {
 
 // RuleFiles lists the files that rules are read from, whether they are there or
 // not: the configurations, and what Claude Code keeps. A repository's allow rules
-// count when its configuration is trusted; what trust does not cover never widens
-// anything.
+// count when a person trusted the file as it is.
 func (p *Project) RuleFiles() ([]RuleFile, error) {
 	trusted, err := p.Trusted()
 	if err != nil {
 		return nil, err
 	}
-	files := []RuleFile{
-		{Path: filepath.Join(p.Root, Folder, "config.yaml"), Widens: trusted},
-		{Path: filepath.Join(p.Root, ".claude", "settings.json")},
-		{Path: filepath.Join(p.Root, ".claude", "settings.local.json")},
+	files := []RuleFile{{Path: filepath.Join(p.Root, Folder, "config.yaml"), Widens: trusted}}
+	for _, path := range p.claudeSettings() {
+		f := RuleFile{Path: path}
+		if data, err := os.ReadFile(path); err == nil { // one that cannot be read is told when its rules are
+			if f.Widens, err = p.Trusts(data); err != nil {
+				return nil, err
+			}
+		}
+		files = append(files, f)
 	}
 	if file := userFile(p.opts); file != "" {
 		files = append(files, RuleFile{Path: file, User: true, Widens: true})
@@ -33,6 +38,11 @@ func (p *Project) RuleFiles() ([]RuleFile, error) {
 		files = append(files, RuleFile{Path: filepath.Join(home, ".claude", "settings.json"), User: true, Widens: true})
 	}
 	return files, nil
+}
+
+// claudeSettings are the files in which Claude Code keeps rules for a repository.
+func (p *Project) claudeSettings() []string {
+	return []string{filepath.Join(p.Root, ".claude", "settings.json"), filepath.Join(p.Root, ".claude", "settings.local.json")}
 }
 
 // UserHome is the home directory of the person, "" when the environment names

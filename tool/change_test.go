@@ -88,7 +88,7 @@ func TestSession(t *testing.T) {
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	v := tool.Verdict{Tool: "write", Op: tool.OpWrite, Spelled: "vendor/x", Canonical: "/out/x", View: "canonical", Rule: "Edit(//out/**)", Reason: "a rule denies it"}
-	want := "denied: write (write) vendor/x -> /out/x: a rule denies it (rule Edit(//out/**), canonical path)"
+	want := "denied: write vendor/x -> /out/x: a rule denies it (rule Edit(//out/**), canonical path)"
 	if got := (&tool.Denied{Verdict: v}).Error(); !strings.HasPrefix(got, want) {
 		t.Error(got)
 	}

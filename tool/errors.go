@@ -23,7 +23,7 @@ type Verdict struct {
 func (v Verdict) String() string {
 	var b strings.Builder
 	b.WriteString(v.Tool)
-	if v.Op != OpNone {
+	if v.Op != OpNone && string(v.Op) != v.Tool {
 		b.WriteString(" (" + string(v.Op) + ")")
 	}
 	if v.Spelled != "" {

@@ -62,6 +62,11 @@ type reply struct {
 	delay      time.Duration
 }
 
+// Writes reports whether a reply carries files.
+func (s *Script) Writes() bool {
+	return slices.ContainsFunc(s.replies, func(r reply) bool { return len(r.Files) > 0 })
+}
+
 type toolCall struct {
 	Name string          `json:"name"`
 	Args json.RawMessage `json:"args"` // an object, or a string that is sent as it is
