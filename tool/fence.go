@@ -138,6 +138,7 @@ type Left struct {
 	Denied     int `json:"denied,omitempty"`
 	Asked      int `json:"asked,omitempty"`      // a person would have to be asked
 	Unreadable int `json:"unreadable,omitempty"` // directories that could not be read
+	Deep       int `json:"deep,omitempty"`       // directories that lie deeper than a walk goes
 }
 
 // ShellRequest is a command line as far as its text shows what it does. A rule or

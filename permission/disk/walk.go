@@ -14,8 +14,8 @@ import (
 	"github.com/tenonrun/tenon/tool"
 )
 
-// maxDepth is how deep a walk goes; what is deeper is counted as unreadable. Each
-// level holds a handle.
+// maxDepth is how deep a walk goes; what is deeper is counted. Each level holds a
+// handle.
 const maxDepth = 400
 
 // Walk implements tool.Fence.
@@ -113,7 +113,7 @@ func (w *walk) entry(ctx context.Context, d *dir, at tool.Place, e os.DirEntry, 
 
 func (w *walk) enter(ctx context.Context, d *dir, at tool.Place, name, rel string, depth int) error {
 	if depth >= maxDepth {
-		w.left.Unreadable++
+		w.left.Deep++
 		return nil
 	}
 	sub, err := d.sub(name)

@@ -104,6 +104,9 @@ func leftOut(l tool.Left) string {
 	if l.Unreadable > 0 {
 		parts = append(parts, plural(l.Unreadable, "directory")+" could not be read")
 	}
+	if l.Deep > 0 {
+		parts = append(parts, plural(l.Deep, "directory")+" too deep to be looked at")
+	}
 	if len(parts) == 0 {
 		return ""
 	}

@@ -198,5 +198,5 @@ func (s *Shell) told(t *task) (tool.Result, error) {
 		notes = append(notes, s.ending(Report{Code: r.Code, Signal: r.Signal, TimedOut: r.TimedOut, IdleOut: r.IdleOut, Killed: r.Killed}, t.exit, t.command)...)
 	}
 	r.Bytes, r.Truncated, r.Confined = t.total, truncated, string(s.kind)
-	return tool.Result{Text: tell(body, notes), Data: data(r)}, nil
+	return tool.Result{Text: s.tell(body, notes), Data: data(r)}, nil
 }

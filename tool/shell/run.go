@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tenonrun/tenon/internal/text"
 	"github.com/tenonrun/tenon/tool"
@@ -167,13 +168,16 @@ func (s *Shell) below(ctx context.Context, c tool.Call, o tool.Operand) error {
 	if err != nil {
 		return err
 	}
-	if n := left.Denied + left.Asked; n > 0 {
-		return &tool.Denied{Verdict: tool.Verdict{
-			Tool: c.Tool, Op: tool.OpSearch, Spelled: o.Spelled, Canonical: place.Canonical,
-			Reason: fmt.Sprintf("%s reads all that lies below, and %d of it may not be read, or not without a person: name the files, or use the tool grep, which leaves those out", o.Why, n),
-		}}
+	v := tool.Verdict{Tool: c.Tool, Op: tool.OpSearch, Spelled: o.Spelled, Canonical: place.Canonical}
+	switch n := left.Denied + left.Asked; {
+	case n > 0:
+		v.Reason = fmt.Sprintf("%s reads all that lies below, and %d of it may not be read, or not without a person: name the files, or use the tool grep, which leaves those out", o.Why, n)
+	case seen > maxDeep || left.Deep > 0:
+		v.Reason = o.Why + " reads all that lies below, which is too much to be judged: name a smaller directory, or use the tool grep"
+	default:
+		return nil
 	}
-	return nil
+	return &tool.Denied{Verdict: v}
 }
 
 // entering is a change of the working directory.
@@ -263,7 +267,7 @@ func (s *Shell) wait(ctx context.Context, c tool.Call, a arguments, dir string) 
 	}
 	r := s.report(a, exit)
 	body := string(exit.Stdout) + string(exit.Stderr)
-	result.Text = tell(body, append(s.ending(r, exit, command), notes...))
+	result.Text = s.tell(body, append(s.ending(r, exit, command), notes...))
 	result.Data = data(r)
 	return result, nil
 }
@@ -276,6 +280,9 @@ func startError(err error) error {
 	}
 	return err
 }
+
+// maxMark is the room for what marks a cut in output, in bytes.
+const maxMark = 200
 
 // reportFile is where a command leaves its last working directory.
 func (s *Shell) reportFile() string {
@@ -345,9 +352,23 @@ func (s *Shell) ending(r Report, exit workspace.Exit, command workspace.Command)
 	return notes
 }
 
-// tell puts notes under the output. A NUL would not pass every provider.
-func tell(body string, notes []string) string {
-	body = strings.ReplaceAll(text.Repair(body), "\x00", "\uFFFD")
+// tell puts notes under the output. A NUL would not pass every provider: a run of
+// them is shown as one character, like a run of bytes that are no text.
+func (s *Shell) tell(body string, notes []string) string {
+	zero := false
+	body = strings.Map(func(r rune) rune {
+		again := zero && r == 0
+		if zero = r == 0; again {
+			return -1
+		}
+		if zero {
+			return utf8.RuneError
+		}
+		return r
+	}, text.Repair(body))
+	if most := s.config.OutputCap + maxMark; len(body) > most {
+		body = text.HeadBytes(body, most/2, "\n[…]\n") + text.TailBytes(body, most/2, "")
+	}
 	if body != "" && !strings.HasSuffix(body, "\n") {
 		body += "\n"
 	}

@@ -138,6 +138,12 @@ func TestRunBoundsOutput(t *testing.T) {
 	if !strings.Contains(got, "[15000008 bytes of output, not all shown]") {
 		t.Errorf("the true size is not told: %q", got[len(got)-100:])
 	}
+	if got, _ := a.run(command("for i in $(seq 600); do printf 'a\\0\\377'; done")); len(got) > 1400 || !strings.HasPrefix(got, "a\uFFFD") {
+		t.Errorf("%d bytes of what is no text", len(got))
+	}
+	if got, _ := a.run(command("head -c 900 /dev/zero")); got != "\uFFFD\n[exit code 0]" {
+		t.Errorf("zeros are %q", got)
+	}
 }
 
 func TestRunLimits(t *testing.T) {
