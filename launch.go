@@ -77,6 +77,7 @@ func (t *Tenon) launch(q Request, inputs []byte) (engine.Launch, error) {
 			Budget:   t.budget(def.Budget, q.Budget),
 			Policies: load.Effective(def), Transitions: load.Transitions(def), Verified: def.Delivery.RequiresVerified,
 			Timeouts: workflow.Timeouts{TurnMs: time.Duration(limits.Timeout).Milliseconds(), IdleMs: time.Duration(limits.IdleTimeout).Milliseconds()},
+			Backends: t.pinned(w), Providers: t.backends.names(),
 		},
 	}}
 	return l, t.pin(w, &l)
@@ -92,6 +93,27 @@ func (t *Tenon) refFile(w *Workflow) string {
 		return rel
 	}
 	return w.Path
+}
+
+// pinned returns what the providers of a workflow, of its children and of the
+// roles can do, so that a changed configuration does not change a run.
+func (t *Tenon) pinned(w *Workflow) map[string]workflow.Capabilities {
+	out := map[string]workflow.Capabilities{}
+	add := func(provider string) {
+		if caps, ok := t.backends.capabilities(provider); ok {
+			out[provider] = caps
+		}
+	}
+	for _, r := range t.Project.Roles() {
+		add(r.Provider)
+	}
+	for _, n := range w.Nodes {
+		add(n.Traits.Provider)
+	}
+	for _, c := range w.Children {
+		maps.Copy(out, t.pinned(c))
+	}
+	return out
 }
 
 // pin adds the documents of child runs, at every depth.

@@ -46,7 +46,7 @@ func (r *run) begin(ctx context.Context, v admission.Verdict) {
 		Run: r.ID, Visit: v.Command.Visit, Node: v.Command.Node, Number: v.Command.Number, Scope: v.Command.Scope,
 		Attempt: v.Attempt, Kind: v.Command.Kind, Level: start.Level, Params: v.Command.Params,
 		Context: v.Command.Context, Steering: slices.Clone(r.Memory.Steering[v.Command.Visit]),
-		Repositories: start.Options.Repositories, Roles: start.Options.Roles, Policies: start.Options.Policies,
+		Repositories: start.Options.Repositories, Roles: start.Options.Roles, Backends: start.Options.Backends, Policies: start.Options.Policies,
 		Launch: start.Launch, Checks: start.Options.Checks, Setup: start.Options.Setup, Deadline: r.Gate.Deadline(r.Last), Timeouts: start.Options.Timeouts, Now: r.Last,
 		Traits: piece.Traits{Effect: v.Command.Effect, AI: v.Command.AI, Provider: v.Command.Provider},
 	}
@@ -117,6 +117,9 @@ func (a *attempt) Turn(ctx context.Context, t executor.Turn) (executor.Reply, er
 	}
 	if t.Node == "" {
 		t.Node = a.frame.Node
+	}
+	if t.Model == "" {
+		t.Model = a.frame.Backends[t.Provider].Model
 	}
 	t.Run = a.frame.Run
 	return ex.Execute(ctx, t, a)

@@ -29,15 +29,8 @@ type Executor interface {
 	Capabilities(model string) Capabilities
 }
 
-// Capabilities of an executor.
-type Capabilities struct {
-	Model     string   // used when a turn names none; "" when there is none
-	Efforts   []string // efforts that can be asked for; nil none
-	Sessions  bool     // a session can be continued
-	Native    bool     // native commands are understood by the backend itself
-	Tools     bool     // the turn can use tools
-	Uncertain bool     // a write turn that is lost may have written, and nothing tells
-}
+// Capabilities of an executor. A run is pinned to those that it started with.
+type Capabilities = workflow.Capabilities
 
 // Turn is one wish to an agent. Key names it inside its visit: the calls of the
 // turn are keyed below it.

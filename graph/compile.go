@@ -78,11 +78,12 @@ func (f *Factory) New(run workflow.RunID, start workflow.RunStarted, values work
 }
 
 func (f *Factory) plan(start workflow.RunStarted, values workflow.Values) (*plan, error) {
-	roles, err := json.Marshal(start.Options.Roles)
+	opts := start.Options
+	pins, err := json.Marshal([]any{opts.Roles, opts.Backends, opts.Providers})
 	if err != nil {
 		return nil, err
 	}
-	key := string(start.Workflow.Digest) + string(roles)
+	key := string(start.Workflow.Digest) + string(pins)
 	if pl, ok := f.plans.Load(key); ok {
 		return pl.(*plan), nil
 	}
@@ -95,9 +96,12 @@ func (f *Factory) plan(start workflow.RunStarted, values workflow.Values) (*plan
 		return nil, err
 	}
 	c := compiler{cfg: f.cfg, def: &def, plan: &plan{level: def.SchemaVersion, components: map[string]*body{}}}
-	c.env = piece.Env{
-		Level: def.SchemaVersion, Roles: start.Options.Roles, Declared: def.Roles,
-		Backend: f.cfg.Backend, Providers: f.cfg.Providers,
+	c.env = piece.Env{Level: def.SchemaVersion, Roles: opts.Roles, Declared: def.Roles, Backend: f.cfg.Backend, Providers: f.cfg.Providers}
+	if len(opts.Backends) > 0 {
+		c.env.Backend = func(name string) (executor.Capabilities, bool) { return opts.Backend(name, f.cfg.Backend) }
+	}
+	if len(opts.Providers) > 0 {
+		c.env.Providers = opts.Providers
 	}
 	if c.plan.root, err = c.body("", &def.Body); err != nil {
 		return nil, err

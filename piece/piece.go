@@ -148,13 +148,16 @@ type Frame struct {
 	Steering     []string // claimed by this attempt, oldest first
 	Repositories []workflow.RepositoryInfo
 	Roles        map[string]workflow.Role
-	Policies     workflow.Policies
-	Launch       workflow.Launch
-	Checks       []workflow.Check // the configured verification plan
-	Setup        []workflow.Check // the configured commands that prepare it
-	Deadline     workflow.Time    // when the time of the run is up; 0 is never
-	Timeouts     workflow.Timeouts
-	Now          workflow.Time // of the admission
+	// Backends are the capabilities that the run is pinned to, by provider; one
+	// that is not here is what it is configured to be.
+	Backends map[string]executor.Capabilities
+	Policies workflow.Policies
+	Launch   workflow.Launch
+	Checks   []workflow.Check // the configured verification plan
+	Setup    []workflow.Check // the configured commands that prepare it
+	Deadline workflow.Time    // when the time of the run is up; 0 is never
+	Timeouts workflow.Timeouts
+	Now      workflow.Time // of the admission
 }
 
 // Ask is a question of a piece. Round names it inside its visit, from 1, or Key

@@ -43,6 +43,32 @@ type Options struct {
 	Setup        []Check          `json:"setup,omitempty"`
 	Timeouts     Timeouts         `json:"timeouts,omitzero"`
 	Session      Value            `json:"session,omitzero"` // what the wiring needs to drive the run again
+	// Backends are what the providers of the run could do when it began; one that
+	// is not here, as in old histories, is what it is configured to be now.
+	Backends  map[string]Capabilities `json:"backends,omitempty"`
+	Providers []string                `json:"providers,omitempty"` // names that were configured
+}
+
+// Backend returns the capabilities behind a provider's name: those that the run
+// is pinned to, and for others what now tells, which may be nil.
+func (o Options) Backend(provider string, now func(string) (Capabilities, bool)) (Capabilities, bool) {
+	if c, ok := o.Backends[provider]; ok {
+		return c, true
+	}
+	if now == nil {
+		return Capabilities{}, false
+	}
+	return now(provider)
+}
+
+// Capabilities are what an executor can do with a provider.
+type Capabilities struct {
+	Model     string   `json:"model,omitempty"`     // used when a turn names none; "" when there is none
+	Efforts   []string `json:"efforts,omitempty"`   // that can be asked for; nil none
+	Sessions  bool     `json:"sessions,omitempty"`  // a session can be continued
+	Native    bool     `json:"native,omitempty"`    // native commands are understood by the backend itself
+	Tools     bool     `json:"tools,omitempty"`     // the turn can use tools
+	Uncertain bool     `json:"uncertain,omitempty"` // a write turn that is lost may have written, and nothing tells
 }
 
 // Check is one host command of a verification plan.

@@ -133,9 +133,9 @@ func (s *step) continued(ctx context.Context, t executor.Turn, role string, iden
 }
 
 func (s *step) sessions(provider string) bool {
-	if s.cfg.Backend == nil {
-		return false
+	caps, ok := s.c.Frame().Backends[provider]
+	if !ok && s.cfg.Backend != nil {
+		caps, ok = s.cfg.Backend(provider)
 	}
-	caps, ok := s.cfg.Backend(provider)
 	return ok && caps.Sessions
 }

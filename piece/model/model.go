@@ -44,11 +44,11 @@ type Config struct {
 	NotesTimeout time.Duration
 }
 
-func (c Config) sessions(provider string) bool {
-	if c.Backend == nil {
-		return false
+func (c Config) sessions(f piece.Frame, provider string) bool {
+	caps, ok := f.Backends[provider]
+	if !ok && c.Backend != nil {
+		caps, ok = c.Backend(provider)
 	}
-	caps, ok := c.Backend(provider)
 	return ok && caps.Sessions
 }
 

@@ -87,7 +87,7 @@ func (cfg Config) runPrompt(ctx context.Context, c piece.Context) (workflow.Sett
 		return workflow.Settled{}, err
 	}
 	d := &dialog{cfg: cfg, c: c, f: f, p: p}
-	d.can = cfg.sessions(newTurn(f, "", p.Engine, p.Access, p.timers).Provider)
+	d.can = cfg.sessions(f, newTurn(f, "", p.Engine, p.Access, p.timers).Provider)
 	if d.identity, err = identityOf(f, map[string]any{
 		"engine": p.Engine, "text": p.Text, "native": p.NativeCommand, "access": p.Access, "provider": f.Traits.Provider,
 	}); err != nil {

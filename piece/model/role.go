@@ -91,7 +91,7 @@ func (cfg Config) runRole(ctx context.Context, c piece.Context) (workflow.Settle
 	if err != nil {
 		return workflow.Settled{}, err
 	}
-	can := cfg.sessions(full.Provider)
+	can := cfg.sessions(f, full.Provider)
 	identity, err := identityOf(f, map[string]any{
 		"role": p.RoleID, "definition": role, "provider": full.Provider, "model": full.Model, "schema": p.StructuredOutput,
 	})
