@@ -112,9 +112,6 @@ func (t *Tenon) rules() (Rules, error) {
 		return r, workflow.Errorf(workflow.CodeInvalidArguments, "permissions.mode: %w", err)
 	}
 	r.Mode = mode
-	if t.cfg.DenyAsked {
-		r.Mode = permission.ModeLocked
-	}
 	return r, nil
 }
 

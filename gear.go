@@ -78,7 +78,7 @@ func (g *gear) equip(t executor.Turn) (native.Gear, error) {
 			return native.Gear{}, err
 		}
 	}
-	return native.Gear{Tools: set, Open: b.open, Close: b.close}, nil
+	return native.Gear{Tools: set, Open: b.open, Close: b.close, Unasked: g.t.cfg.DenyAsked, Strict: g.t.cfg.FailDenied}, nil
 }
 
 func (b *bench) open(ctx context.Context) (tool.Fence, error) {

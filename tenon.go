@@ -57,9 +57,12 @@ type Config struct {
 	// DenyAsked tells agents no where the rules of the fence would have a person
 	// asked, so that a run never waits for that.
 	DenyAsked bool
-	Log     *slog.Logger
-	Version string             // of the program, for the history
-	Probe   func(point string) // called at each durable step: for tests that kill the process
+	// FailDenied ends a turn at the first use of a tool that the fence denies, and
+	// the run with it as denied, unless the workflow routes the failure.
+	FailDenied bool
+	Log        *slog.Logger
+	Version    string             // of the program, for the history
+	Probe      func(point string) // called at each durable step: for tests that kill the process
 }
 
 // Tenon is an open project with its runs.

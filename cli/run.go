@@ -30,6 +30,7 @@ type drive struct {
 	hold      time.Duration
 	waitQuota bool
 	onAsk     string
+	onDeny    string
 }
 
 // What becomes of a use of a tool that a person would have to allow.
@@ -38,9 +39,16 @@ const (
 	onAskDeny = "deny"
 )
 
+// What becomes of a turn whose use of a tool was denied.
+const (
+	onDenyTell = "tell"
+	onDenyFail = "fail"
+)
+
 func (d *drive) flags(c *cobra.Command) {
 	c.Flags().DurationVar(&d.hold, "hold", 10*time.Minute, "stay in the foreground for timers that are due within")
 	c.Flags().StringVar(&d.onAsk, "on-ask", onAskPark, "when the rules want a person asked about a tool: park the run with a question, or deny it")
+	c.Flags().StringVar(&d.onDeny, "on-deny", onDenyTell, "when the rules deny a tool: tell the agent, or fail its turn and end the run as denied")
 	c.Flags().BoolVar(&d.waitQuota, "wait-quota", false, "stay until an exhausted quota is reset")
 }
 
@@ -57,9 +65,15 @@ func (a *app) driving(ctx context.Context, d drive, do func(*tenon.Tenon, *watch
 	if d.onAsk != onAskPark && d.onAsk != onAskDeny {
 		return usage(fmt.Errorf("--on-ask %s: there are %s and %s", d.onAsk, onAskPark, onAskDeny))
 	}
+	if d.onDeny != onDenyTell && d.onDeny != onDenyFail {
+		return usage(fmt.Errorf("--on-deny %s: there are %s and %s", d.onDeny, onDenyTell, onDenyFail))
+	}
 	w := a.watch()
 	defer w.stop()
-	tune = append(tune, func(c *tenon.Config) { c.Observe, c.WaitFor, c.DenyAsked = w.see, d.waits(), d.onAsk == onAskDeny })
+	tune = append(tune, func(c *tenon.Config) {
+		c.Observe, c.WaitFor = w.see, d.waits()
+		c.DenyAsked, c.FailDenied = d.onAsk == onAskDeny, d.onDeny == onDenyFail
+	})
 	return a.with(ctx, func(t *tenon.Tenon) error {
 		w.t = t
 		res, err := do(t, w)

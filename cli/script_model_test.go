@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -41,6 +42,7 @@ type reply struct {
 	Turn  int    `yaml:"turn"`
 	Times int    `yaml:"times"` // answers that often, then no longer; 0 is always
 
+	Calls   []call            `yaml:"calls"` // of tools
 	Text    string            `yaml:"text"`
 	Pad     int               `yaml:"pad"` // so many x after the text
 	In      int64             `yaml:"in"`
@@ -56,6 +58,12 @@ type reply struct {
 	Raw     string            `yaml:"raw"`
 	Tell    string            `yaml:"tell"`
 	Fault   string            `yaml:"fault"` // hang, empty, html, cut, stall, end, broken, nul
+}
+
+// call is a use of a tool.
+type call struct {
+	Name string         `yaml:"name"`
+	Args map[string]any `yaml:"args"`
 }
 
 func theModel(ts *testscript.TestScript) *model {
@@ -170,6 +178,13 @@ func (r *reply) reply() providertest.Reply {
 	out := providertest.Reply{
 		Text: r.Text + strings.Repeat("x", r.Pad), NoUsage: r.NoUsage, Delay: r.Delay, Status: r.Status, Header: r.Header,
 		Kind: r.Kind, Message: r.Message, Body: r.Body, Raw: r.Raw, Tell: r.Tell,
+	}
+	for i, c := range r.Calls {
+		args, err := json.Marshal(c.Args)
+		if err != nil {
+			panic(err) // a page of YAML always is JSON
+		}
+		out.Calls = append(out.Calls, providertest.Call{ID: fmt.Sprintf("call-%d", i+1), Name: c.Name, Args: string(args)})
 	}
 	if r.Pad > 0 {
 		out.Chunk = -1

@@ -140,13 +140,16 @@ func implicit(f *workflow.Settled) workflow.Completion {
 	if !c.OK {
 		c.Reasons = reasons(f)
 	}
+	if f.Error != nil && f.Error.Code == workflow.CodeToolDenied {
+		c.Status = workflow.StatusDenied
+	}
 	return c
 }
 
 // unrouted is the completion of a body whose last result has no edge.
 func unrouted(f *workflow.Settled) workflow.Completion {
 	c := workflow.Completion{Reasons: reasons(f)}
-	if f.Error != nil && f.Error.Code == workflow.CodeApprovalDenied {
+	if f.Error != nil && (f.Error.Code == workflow.CodeApprovalDenied || f.Error.Code == workflow.CodeToolDenied) {
 		c.Status = workflow.StatusDenied
 	}
 	return c

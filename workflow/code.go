@@ -94,6 +94,7 @@ const (
 	CodeInvalidOutput      Code = "invalid_piece_output"
 	CodeExitMissing        Code = "component_exit_missing"
 	CodeApprovalDenied     Code = "approval_denied"
+	CodeToolDenied         Code = "tool_denied"
 	CodeShellFailed        Code = "shell_execution_error"
 	CodeVerifyFailed       Code = "verification_execution_error"
 	CodeVerifyNoProgress   Code = "verification_no_progress"

@@ -64,6 +64,10 @@ func (w *work) value(a workflow.Answer, v any) error {
 // allow asks a person about a call that the fence stopped. It returns nil when
 // the call is to be tried again, with a fence that lets it through.
 func (w *work) allow(ctx context.Context, v tool.Verdict) error {
+	if w.l.gear.Unasked {
+		v.Reason += "; this run asks nobody, so it is denied"
+		return &tool.Denied{Verdict: v}
+	}
 	a := Allowance{Verdict: v, Command: w.fence.stopped.Text, Cwd: w.fence.stopped.Cwd}
 	if slices.Contains(w.allowed, a) {
 		v.Reason = "a person allowed it, but it cannot be let through: " + v.Reason

@@ -48,6 +48,10 @@ type Gear struct {
 	// Open makes the fence ready, before the first call of a tool: a turn that only
 	// answers needs none. Nil denies every call.
 	Open func(ctx context.Context) (tool.Fence, error)
+	// Unasked denies what a person would have to allow, and asks nobody.
+	Unasked bool
+	// Strict ends the turn at the first call that the fence denies.
+	Strict bool
 	// Close undoes Open and ends what tools run in the background; it may be nil.
 	Close func() error
 }

@@ -170,6 +170,9 @@ func (l *loop) fold(u *use) (provider.Part, error) {
 		}
 	}
 	switch {
+	case s.Denied != nil && l.gear.Strict:
+		return provider.Part{}, workflow.Errorf(workflow.CodeToolDenied, "%s: denied: %s", l.Where(), s.Denied).
+			WithHint("allow it with a rule, or let the agent go on without it: leave out --on-deny fail")
 	case s.Denied != nil:
 		l.reply.Denials++
 	case u.part.Name == todoName && !s.Error:
