@@ -266,6 +266,7 @@ func (m *ask) handle(r *run) error {
 	}
 	if m.ask.Timeout > 0 {
 		q.Deadline = now + m.ask.Timeout
+		r.clock.begin(q.ID, now)
 	}
 	m.a.paused = true
 	r.dirty = true

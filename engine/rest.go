@@ -39,8 +39,8 @@ func (r *run) atRest() bool {
 }
 
 func (r *run) firstTimer() (at workflow.Time) {
-	for _, t := range r.Memory.Timers {
-		if at == 0 || t < at {
+	for v, t := range r.Memory.Timers {
+		if t = r.clock.fires(string(v), t); at == 0 || t < at {
 			at = t
 		}
 	}
@@ -59,7 +59,9 @@ func (r *run) nextTime() (at workflow.Time, ok bool) {
 	}
 	earliest(r.firstTimer())
 	for _, q := range r.Questions() {
-		earliest(q.Deadline)
+		if q.Deadline != 0 {
+			earliest(r.clock.fires(q.ID, q.Deadline))
+		}
 	}
 	if t, ok := r.QuotaReset(); ok && r.e.cfg.WaitFor.Quota {
 		earliest(t)
@@ -69,9 +71,9 @@ func (r *run) nextTime() (at workflow.Time, ok bool) {
 
 // fireTimers folds what is due.
 func (r *run) fireTimers() error {
-	now := r.e.now()
+	now, _ := r.clock.see()
 	for _, v := range sortedKeys(r.Memory.Timers) {
-		if r.Memory.Timers[v] > now {
+		if r.clock.fires(string(v), r.Memory.Timers[v]) > now {
 			continue
 		}
 		if err := r.record(r.visitRef(v), &workflow.TimerFired{}); err != nil {
@@ -79,7 +81,7 @@ func (r *run) fireTimers() error {
 		}
 	}
 	for _, q := range r.Questions() {
-		if q.Deadline == 0 || q.Deadline > now {
+		if q.Deadline == 0 || r.clock.fires(q.ID, q.Deadline) > now {
 			continue
 		}
 		if err := r.answer(q, workflow.Answer{Expired: true, At: now}); err != nil {

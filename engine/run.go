@@ -28,6 +28,7 @@ type run struct {
 	history.State
 	e        *Engine
 	owner    store.Owner
+	clock    clock
 	sink     history.Sink
 	baton    baton
 	nudge    chan struct{} // an attempt drove the run, and the loop must look
@@ -63,7 +64,7 @@ type message interface{ handle(r *run) error }
 func (e *Engine) newRun(id workflow.RunID, owner store.Owner, by string) *run {
 	r := &run{
 		e: e, owner: owner, by: by, baton: newBaton(), nudge: make(chan struct{}, 1), inbox: make(chan message, 64), dead: make(chan struct{}),
-		live: map[workflow.VisitID]*attempt{}, kids: map[workflow.VisitID]*kid{},
+		live: map[workflow.VisitID]*attempt{}, kids: map[workflow.VisitID]*kid{}, clock: newClock(e.cfg.Now, 0),
 	}
 	r.ID = id
 	r.Values = history.NewLayered(blobs{e.cfg.Store})
@@ -178,7 +179,10 @@ func (r *run) grant(c workflow.Command) error {
 		res := c.Result
 		return r.record(ref{id: string(c.Visit), node: c.Node, number: c.Number, attempt: 1}, &res)
 	case workflow.StartTimer:
-		return r.record(r.visitRef(c.Visit), &workflow.TimerStarted{Until: c.At})
+		if err := r.record(r.visitRef(c.Visit), &workflow.TimerStarted{Until: c.At}); err != nil {
+			return err
+		}
+		r.clock.begin(string(c.Visit), r.Last)
 	case workflow.CancelTimer:
 		delete(r.Memory.Timers, c.Visit)
 	case workflow.StartChild:
@@ -260,6 +264,7 @@ func (r *run) append(ctx context.Context) error {
 func (r *run) loop(ctx context.Context) (history.Result, error) {
 	r.baton.take() // and kept: when the loop ends, nobody drives the run any more
 	defer r.bury()
+	r.clock = newClock(r.e.cfg.Now, r.Last)
 	poll := time.NewTicker(r.e.cfg.Poll)
 	defer poll.Stop()
 	if r.create == nil { // a new run has no messages yet
