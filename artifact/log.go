@@ -1,0 +1,223 @@
+package artifact
+
+import (
+	"slices"
+
+	"github.com/tenonrun/tenon/workflow"
+)
+
+// MaxSeq is the largest counter of a log and number of a version: what JSON
+// carries everywhere.
+const MaxSeq = 1<<53 - 1
+
+// Log is the fold of the revisions of a collection. It takes them in any order
+// and any number of times. The zero value is empty and ready. It is for one
+// goroutine at a time.
+type Log struct {
+	things map[string]*thing
+	known  map[any]*Revision // by Revision.key
+	seq    int64             // the largest one seen
+}
+
+// thing is the revisions of one artifact.
+type thing struct {
+	live    []*Revision // sorted by their versions, the current one last; unless untidy
+	graves  []*Revision // its deletions
+	gone    *Revision   // the last one
+	current *Revision
+	highest int64 // the largest number given
+	untidy  bool
+	pub     *Publication
+}
+
+// Stamp is what a revision gets from where it is written.
+type Stamp struct {
+	ID     string // of the revision; unique, on all devices
+	Device string
+	At     int64 // milliseconds since 1970
+}
+
+// Fate is what became of a revision that was added.
+type Fate int
+
+// The fates.
+const (
+	Added Fate = iota
+	Known      // it was there
+	Gone       // a deletion came after it
+	Clash      // another revision has its id; that one stays
+)
+
+// Add takes a revision as it happened: nothing is numbered anew. The error is
+// that of Revision.Check, and nothing is added then.
+func (l *Log) Add(r Revision) (Fate, error) {
+	if err := r.Check(); err != nil {
+		return Added, err
+	}
+	if old, ok := l.known[r.key()]; ok {
+		if old.same(&r) {
+			return Known, nil
+		}
+		return Clash, nil
+	}
+	if l.known == nil {
+		l.known, l.things = map[any]*Revision{}, map[string]*thing{}
+	}
+	l.known[r.key()] = &r
+	l.seq = max(l.seq, r.Seq)
+	t := l.things[r.Artifact]
+	if t == nil {
+		t = &thing{}
+		l.things[r.Artifact] = t
+	}
+	if !t.add(&r) {
+		return Gone, nil
+	}
+	return Added, nil
+}
+
+// same reports whether two revisions of one key are one. Their titles may differ
+// only when they have an id: else the key is all there is.
+func (r *Revision) same(o *Revision) bool { return r.ID == "" || *r == *o }
+
+// add reports whether a revision is there afterwards.
+func (t *thing) add(r *Revision) bool {
+	if r.Deleted {
+		t.graves = append(t.graves, r)
+		if t.gone == nil || t.gone.before(r) {
+			t.gone = r
+			t.bury()
+		}
+		t.highest = max(t.highest, r.Version)
+		return true
+	}
+	if t.gone != nil && r.before(t.gone) {
+		return false
+	}
+	if n := len(t.live); n > 0 && !r.newer(t.live[n-1]) {
+		t.untidy = true
+	}
+	t.live = append(t.live, r)
+	t.highest = max(t.highest, r.Version)
+	if t.current == nil || r.newer(t.current) {
+		t.current = r
+	}
+	return true
+}
+
+// bury forgets what the last deletion covers. The numbers that remain given are
+// those of the deletions and of what outlived them, so that it does not matter
+// which one was seen first.
+func (t *thing) bury() {
+	t.live = slices.DeleteFunc(t.live, func(r *Revision) bool { return r.before(t.gone) })
+	t.current, t.pub, t.highest = nil, nil, 0
+	for _, r := range t.graves {
+		t.highest = max(t.highest, r.Version)
+	}
+	for _, r := range t.live {
+		t.highest = max(t.highest, r.Version)
+		if t.current == nil || r.newer(t.current) {
+			t.current = r
+		}
+	}
+}
+
+// sorted returns the revisions by their versions.
+func (t *thing) sorted() []*Revision {
+	if t.untidy {
+		slices.SortFunc(t.live, (*Revision).age)
+		t.untidy = false
+	}
+	return t.live
+}
+
+// find returns the artifact of an id, nil when it is not there.
+func (l *Log) find(id string) *thing {
+	if t := l.things[id]; t != nil && len(t.live) > 0 {
+		return t
+	}
+	return nil
+}
+
+// NextSeq returns the counter of the next revision: past every one seen. The
+// error has workflow.CodeSeqOutOfRange.
+func (l *Log) NextSeq() (int64, error) {
+	if l.seq >= MaxSeq {
+		return 0, workflow.Errorf(workflow.CodeSeqOutOfRange, "the log of the collection has the counter %d, there is none after it", l.seq).
+			WithHint("a broken device took it; export the artifacts into another collection")
+	}
+	return l.seq + 1, nil
+}
+
+// PlanPut returns the revision that a draft becomes. Add makes it one. Errors
+// have workflow.CodeInvalidArtifactID, CodeInvalidArtifact, CodeArtifactTooLarge
+// or CodeSeqOutOfRange.
+func (l *Log) PlanPut(d Draft, s Stamp, limits Limits) (Revision, error) {
+	if err := d.check(limits); err != nil {
+		return Revision{}, err
+	}
+	r := Revision{Artifact: d.ID, Title: d.Title, Mime: d.Mime, Language: d.Language, Author: d.Author}
+	return l.plan(r, d.Content, s)
+}
+
+// PlanEdit returns the revision that an edit becomes. Add makes it one. Errors
+// have workflow.CodeNotFound, CodeArtifactConflict, or are those of PlanPut.
+func (l *Log) PlanEdit(e Edit, s Stamp, limits Limits) (Revision, error) {
+	t := l.find(e.Artifact)
+	if t == nil {
+		return Revision{}, errNoArtifact(e.Artifact)
+	}
+	if now := t.current.Version; e.Base != 0 && e.Base != now {
+		return Revision{}, workflow.Errorf(workflow.CodeArtifactConflict, "artifact %s is at version %d, the edit was made on version %d: nothing was stored", e.Artifact, now, e.Base).
+			WithHint("read version %d and edit that", now)
+	}
+	if err := limits.Check(e.Artifact, e.Content); err != nil {
+		return Revision{}, err
+	}
+	r := Revision{Artifact: e.Artifact, Title: t.current.Title, Mime: t.current.Mime, Language: t.current.Language, Author: Person}
+	return l.plan(r, e.Content, s)
+}
+
+func (l *Log) plan(r Revision, content string, s Stamp) (Revision, error) {
+	r, err := l.stamp(r, s, 1)
+	r.Digest, r.Bytes = Digest(content), int64(len(content))
+	return r, err
+}
+
+// PlanDelete returns the revision that says that an artifact is gone. Add makes
+// it so. The error has workflow.CodeNotFound or CodeSeqOutOfRange.
+func (l *Log) PlanDelete(id string, s Stamp) (Revision, error) {
+	if l.find(id) == nil {
+		return Revision{}, errNoArtifact(id)
+	}
+	return l.stamp(Revision{Artifact: id, Deleted: true}, s, 0)
+}
+
+// stamp numbers a revision, step beyond the highest number.
+func (l *Log) stamp(r Revision, s Stamp, step int64) (Revision, error) {
+	r.ID, r.Device, r.At = s.ID, s.Device, s.At
+	if t := l.things[r.Artifact]; t != nil {
+		r.Version = t.highest
+	}
+	r.Version += step
+	if r.Version > MaxSeq {
+		return r, workflow.Errorf(workflow.CodeSeqOutOfRange, "artifact %s has the version %d, there is no number after it", r.Artifact, r.Version-step)
+	}
+	var err error
+	r.Seq, err = l.NextSeq()
+	return r, err
+}
+
+func errNoArtifact(id string) error {
+	shown := id
+	if len(shown) > MaxID {
+		shown = shown[:MaxID] + "…"
+	}
+	return workflow.Errorf(workflow.CodeNotFound, "there is no artifact %q in the collection", shown).WithHint("list the artifacts to see their ids")
+}
+
+// Seen reports whether a revision is in the log, or one of its id.
+func (l *Log) Seen(r *Revision) bool {
+	_, ok := l.known[r.key()]
+	return ok
+}
