@@ -113,6 +113,8 @@ var markPattern = regexp.MustCompile(`MARK:[a-z0-9-]+`)
 func speak(req providertest.Request) providertest.Reply {
 	mark := markPattern.FindString(req.Prompt)
 	switch mark {
+	case "MARK:agent":
+		return act(req.Turn)
 	case "MARK:hang":
 		return providertest.Reply{Hang: true}
 	case "MARK:judge-1":

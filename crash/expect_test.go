@@ -179,7 +179,7 @@ func (s *scene) check(events []workflow.Event) {
 				done[e.ID+" "+p.Key]++
 			}
 		case *workflow.QuestionOpened:
-			asked[fmt.Sprint(e.ID, " ", p.Question.Round)]++
+			asked[fmt.Sprint(e.ID, " ", p.Question.Round, p.Question.Key)]++
 		}
 	}
 	for what, all := range map[string]map[string]int{"settled": settled, "called": done, "asked": asked} {

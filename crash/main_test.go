@@ -151,6 +151,9 @@ func (o order) answer(ctx context.Context, t *tenon.Tenon, all []workflow.Questi
 	for _, q := range all {
 		text, ok := o.Answers[q.Node]
 		if !ok {
+			text, ok = leftOpen(o.Dir, q)
+		}
+		if !ok {
 			return fmt.Errorf("nobody knows an answer to %s", q.Node)
 		}
 		a := &engine.AnswerControl{Question: q.ID}

@@ -354,6 +354,30 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+// A write that a crash stopped leaves a file of its own behind. The same write,
+// made again, replaces it.
+func TestWriteReplacesWhatACrashLeft(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "proj/a")
+	f := w.fence()
+	draft := tool.Draft{Content: []byte("new"), Announce: func(context.Context, tool.Change) error {
+		staged, err := filepath.Glob(w.path("proj/.tenon-*"))
+		if len(staged) == 1 && err == nil {
+			err = os.WriteFile(w.path("staged"), []byte(staged[0]), 0o600)
+		}
+		return err
+	}}
+	_, err := f.Write(t.Context(), w.place(f, "write", "a"), draft)
+	must(t, err)
+	must(t, os.WriteFile(w.read("staged"), []byte("half"), 0o600))
+	must(t, os.WriteFile(w.path("proj/a"), []byte("old"), 0o600))
+	_, err = f.Write(t.Context(), w.place(f, "write", "a"), draft)
+	must(t, err)
+	if left, _ := filepath.Glob(w.path("proj/.tenon-*")); len(left) > 0 || w.read("proj/a") != "new" {
+		t.Errorf("left behind: %v; the file is %q", left, w.read("proj/a"))
+	}
+}
+
 func TestOwnerIsKept(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {

@@ -2,7 +2,6 @@ package disk
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -112,10 +111,16 @@ func (w *writing) look() (string, error) {
 	return sum, nil
 }
 
-// stage writes the content under another name and returns that.
+// stage writes the content under another name and returns that. The name is the
+// same for the same write: one that is made again after a crash replaces what the
+// first left behind.
 func (w *writing) stage() (string, error) {
-	name := ".tenon-" + strings.ToLower(rand.Text()) + ".tmp"
+	sum := sha256.Sum256([]byte(w.name + "\x00" + w.change.After))
+	name := ".tenon-" + hex.EncodeToString(sum[:16]) + ".tmp"
 	h, err := w.dir.create(name)
+	if errors.Is(err, fs.ErrExist) && w.dir.remove(name) == nil {
+		h, err = w.dir.create(name)
+	}
 	if err != nil {
 		return "", err
 	}
