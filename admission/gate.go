@@ -183,7 +183,7 @@ func (g *Gate) Spent() workflow.Totals { return g.ledger.Spent }
 func (g *Gate) Inherited() workflow.Totals { return g.ledger.Inherited }
 
 // Reserved returns the token bounds of calls whose usage is not known.
-func (g *Gate) Reserved() int64 { return g.ledger.reserved() }
+func (g *Gate) Reserved() int64 { return g.ledger.reserved().Tokens }
 
 // Breakers returns the providers that take no calls, by name.
 func (g *Gate) Breakers() map[string]Breaker { return g.breakers }

@@ -46,15 +46,20 @@ func (l *ledger) fork() {
 
 func (l *ledger) tokens() int64 { return l.Spent.Input + l.Spent.Output + l.Unknown.Tokens }
 
-func (l *ledger) reserved() int64 {
-	var n int64
-	for _, r := range l.Live {
-		n += r.Tokens
+// reserved is what running calls and child runs may still use.
+func (l *ledger) reserved() (all Reservation) {
+	for _, m := range []map[string]Reservation{l.Live, l.Kids} {
+		for _, r := range m {
+			all.Tokens += r.Tokens
+			all.CostUSD += r.CostUSD
+		}
 	}
-	for _, r := range l.Kids {
-		n += r.Tokens
-	}
-	return n
+	return all
+}
+
+// money is what is left of a limit of money, in dollars.
+func (l *ledger) money(limit float64) float64 {
+	return limit - l.Spent.CostUSD - l.Unknown.CostUSD - l.reserved().CostUSD
 }
 
 // exhausted returns the refusal when a cap is reached by what is spent.
@@ -93,7 +98,7 @@ func (g *Gate) ReserveChild(v workflow.VisitID) (workflow.Budget, *workflow.Refu
 	mine := g.ledger.Kids[string(v)]
 	free := max(1, max(1, g.opts.Policies.Concurrency)-len(g.ledger.Live)-len(g.ledger.Kids))
 	if limit := g.opts.Budget.MaxTokens; limit > 0 {
-		left := limit - g.ledger.tokens() - g.ledger.reserved()
+		left := limit - g.ledger.tokens() - g.ledger.reserved().Tokens
 		share := left / int64(free)
 		if share < MinUsefulOutput {
 			share = left
@@ -104,12 +109,9 @@ func (g *Gate) ReserveChild(v workflow.VisitID) (workflow.Budget, *workflow.Refu
 		b.MaxTokens = mine.Tokens + share
 	}
 	if limit := g.opts.Budget.MaxCostUSD; limit > 0 {
-		left := limit - g.ledger.Spent.CostUSD - g.ledger.Unknown.CostUSD
-		for _, r := range g.ledger.Kids {
-			left -= r.CostUSD
-		}
+		left := g.ledger.money(limit)
 		if left <= 0 {
-			return b, refused(workflow.CodeBudgetExhausted, "$%.4f of $%.4f are spent or kept for child runs", limit-left, limit)
+			return b, refused(workflow.CodeBudgetExhausted, "$%.4f of $%.4f are spent, or kept for calls and child runs", limit-left, limit)
 		}
 		b.MaxCostUSD = mine.CostUSD + left/float64(free)
 	}
@@ -126,24 +128,29 @@ func (g *Gate) Deadline(now workflow.Time) workflow.Time {
 	return now.Add(limit - g.clock.total(now))
 }
 
-// Offer is what a call is allowed.
-type Offer struct {
-	Output int   // output tokens
-	Tokens int64 // bound to reserve: prompt and output
-	Hold   bool  // wait: running calls may give something back
+// Call is a wish for a model call.
+type Call struct {
+	PromptBytes int
+	MaxOutput   int               // wished output tokens; 0 is DefaultMaxOutput
+	MaxCost     *workflow.MaxCost // nil is unknown: a limit of money then only sees what was spent
 }
 
-// Reserve decides what a call with a prompt of that many bytes may use. A
-// refusal ends the attempt; with Hold the driver asks again after the next
-// settlement.
-func (g *Gate) Reserve(v workflow.VisitID, promptBytes, wish int, now workflow.Time) (Offer, *workflow.Refused) {
-	if wish <= 0 {
-		wish = DefaultMaxOutput
+// Offer is what a call is allowed.
+type Offer struct {
+	Output  int     // output tokens
+	Tokens  int64   // bound to reserve: prompt and output
+	CostUSD float64 // bound to reserve
+	Hold    bool    // wait: running calls may give something back
+}
+
+// Reserve decides what a call may use. A refusal ends the attempt; with Hold the
+// driver asks again after the next settlement.
+func (g *Gate) Reserve(v workflow.VisitID, c Call, now workflow.Time) (Offer, *workflow.Refused) {
+	if c.MaxOutput <= 0 {
+		c.MaxOutput = DefaultMaxOutput
 	}
-	prompt := int64(promptBytes+2) / 3
-	full := Offer{Output: wish, Tokens: prompt + int64(wish)}
 	if o := g.open[v]; o != nil && o.Command.Unlimited {
-		return full, nil
+		return c.priced(Offer{Output: c.MaxOutput, Tokens: c.prompt() + int64(c.MaxOutput)}), nil
 	}
 	if limit := g.opts.Budget.MaxDurationMs; limit > 0 && g.clock.total(now) >= time.Duration(limit)*time.Millisecond {
 		return Offer{}, refused(workflow.CodeBudgetExhausted, "the run has used its %s of active time", time.Duration(limit)*time.Millisecond)
@@ -151,14 +158,35 @@ func (g *Gate) Reserve(v workflow.VisitID, promptBytes, wish int, now workflow.T
 	if r := g.ledger.exhausted(g.opts.Budget); r != nil {
 		return Offer{}, r
 	}
+	o, r := g.offer(c)
+	if r != nil || o.Hold {
+		return o, r
+	}
+	return g.afford(c.priced(o))
+}
+
+// prompt is the bound of the tokens that are sent.
+func (c Call) prompt() int64 { return int64(c.PromptBytes+2) / 3 }
+
+func (c Call) priced(o Offer) Offer {
+	if c.MaxCost != nil {
+		o.CostUSD = c.MaxCost.Of(o.Output)
+	}
+	return o
+}
+
+// offer shares out the tokens that are left.
+func (g *Gate) offer(c Call) (Offer, *workflow.Refused) {
+	prompt, wish := c.prompt(), int64(c.MaxOutput)
+	full := Offer{Output: c.MaxOutput, Tokens: prompt + wish}
 	limit := g.opts.Budget.MaxTokens
 	if limit == 0 {
 		return full, nil
 	}
-	left := limit - g.ledger.tokens() - g.ledger.reserved()
+	left := limit - g.ledger.tokens() - g.ledger.reserved().Tokens
 	free := max(1, max(1, g.opts.Policies.Concurrency)-len(g.ledger.Live))
 	share := left / int64(free)
-	if need := prompt + min(int64(wish), MinUsefulOutput); share < need {
+	if need := prompt + min(wish, MinUsefulOutput); share < need {
 		share = min(left, need) // a fair share that is no use gives way to a useful one
 		if share < need {
 			if len(g.ledger.Live) > 0 {
@@ -171,4 +199,23 @@ func (g *Gate) Reserve(v workflow.VisitID, promptBytes, wish int, now workflow.T
 		return full, nil
 	}
 	return Offer{Output: int(share - prompt), Tokens: share}, nil
+}
+
+// penny is what sums of dollars may be wrong by.
+const penny = 1e-9
+
+// afford holds an offer to the limit of money.
+func (g *Gate) afford(o Offer) (Offer, *workflow.Refused) {
+	limit := g.opts.Budget.MaxCostUSD
+	if limit == 0 {
+		return o, nil
+	}
+	switch left := g.ledger.money(limit); {
+	case o.CostUSD <= left+penny:
+		return o, nil
+	case len(g.ledger.Live) > 0:
+		return Offer{Hold: true}, nil
+	default:
+		return Offer{}, refused(workflow.CodeBudgetExhausted, "$%.4f of $%.4f are left; this call can cost $%.4f", max(0, left), limit, o.CostUSD)
+	}
 }

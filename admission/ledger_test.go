@@ -22,7 +22,7 @@ type offer struct {
 }
 
 func (d *desk) reserve(visit string, prompt, wish int) offer {
-	o, r := d.g.Reserve(workflow.VisitID(visit), prompt, wish, d.now)
+	o, r := d.g.Reserve(workflow.VisitID(visit), admission.Call{PromptBytes: prompt, MaxOutput: wish}, d.now)
 	switch {
 	case r != nil:
 		return offer{other: string(r.Code)}

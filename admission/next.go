@@ -122,7 +122,7 @@ func (g *Gate) broken(c *workflow.StartVisit) bool {
 // what they reserved.
 func (g *Gate) outOfMoney(c *workflow.StartVisit) bool {
 	limit := g.opts.Budget.MaxTokens
-	return c.AI && !c.Unlimited && limit > 0 && len(g.ledger.Live) > 0 && g.ledger.tokens()+g.ledger.reserved()+MinUsefulOutput > limit
+	return c.AI && !c.Unlimited && limit > 0 && len(g.ledger.Live) > 0 && g.ledger.tokens()+g.ledger.reserved().Tokens+MinUsefulOutput > limit
 }
 
 func (g *Gate) permitted(c *workflow.StartVisit, blocked bool) bool {

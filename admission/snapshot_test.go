@@ -106,7 +106,7 @@ func (w *world) move() {
 func (w *world) call(v string) {
 	var offers []admission.Offer
 	w.each(func(d *desk) {
-		o, r := d.g.Reserve(workflow.VisitID(v), 100, 500, d.now)
+		o, r := d.g.Reserve(workflow.VisitID(v), admission.Call{PromptBytes: 100, MaxOutput: 500}, d.now)
 		if r != nil {
 			o.Output = -1
 		}

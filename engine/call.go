@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tenonrun/tenon/admission"
 	"github.com/tenonrun/tenon/executor"
 	"github.com/tenonrun/tenon/provider"
 	"github.com/tenonrun/tenon/workflow"
@@ -113,7 +114,8 @@ func (m *reserve) handle(r *run) error {
 		m.answer(granted{err: &unavailable{until: b.Until, err: workflow.Errorf(b.Code, "provider %s takes no calls in this run: %s", m.call.Provider, b.Message)}})
 		return nil
 	}
-	offer, refusal := r.Gate.Reserve(v, m.call.PromptBytes, m.call.MaxOutput, r.e.now())
+	wish := admission.Call{PromptBytes: m.call.PromptBytes, MaxOutput: m.call.MaxOutput, MaxCost: m.call.MaxCost}
+	offer, refusal := r.Gate.Reserve(v, wish, r.e.now())
 	switch {
 	case refusal != nil:
 		m.answer(granted{err: workflow.Errorf(refusal.Code, "%s", refusal.Message)})
@@ -128,7 +130,7 @@ func (m *reserve) handle(r *run) error {
 	ordinal := r.Memory.Tries[v][m.call.Key] + 1
 	err := r.record(about, &workflow.InvocationReserved{
 		Key: m.call.Key, Provider: m.call.Provider, Model: m.call.Model, Effort: m.call.Effort, Kind: m.call.Kind,
-		ContextMode: m.call.ContextMode, PromptBytes: m.call.PromptBytes, Tokens: offer.Tokens, RequestDigest: m.call.Request,
+		ContextMode: m.call.ContextMode, PromptBytes: m.call.PromptBytes, Tokens: offer.Tokens, CostUSD: offer.CostUSD, RequestDigest: m.call.Request,
 	})
 	r.after = append(r.after, func() { m.answer(granted{invocation: n, ordinal: ordinal, output: offer.Output}) })
 	return err

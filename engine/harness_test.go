@@ -28,6 +28,7 @@ type world struct {
 	did    map[string]int // effects by name
 	events []workflow.Event
 	calls  atomic.Int64
+	most   *workflow.MaxCost // of a call
 	model  func(ctx context.Context, prompt string, g executor.Grant) (executor.Done, error)
 	block  chan struct{} // a "hang" step waits for it
 	begun  chan string   // names of hanging steps
@@ -172,7 +173,7 @@ func (w *world) step(ctx context.Context, c piece.Context) (workflow.Settled, er
 // Execute implements executor.Executor with one call per turn.
 func (w *world) Execute(ctx context.Context, t executor.Turn, h executor.Host) (executor.Reply, error) {
 	raw, err := h.Call(ctx, executor.Call{
-		Key: t.Key + "/1", Provider: t.Provider, Model: "m", PromptBytes: len(t.Prompt), MaxOutput: t.MaxOutput,
+		Key: t.Key + "/1", Provider: t.Provider, Model: "m", PromptBytes: len(t.Prompt), MaxOutput: t.MaxOutput, MaxCost: w.most,
 		Do: func(ctx context.Context, g executor.Grant) (executor.Done, error) {
 			w.calls.Add(1)
 			w.do("call:" + t.Prompt)

@@ -102,6 +102,7 @@ type Call struct {
 	PromptBytes int    // bytes of everything that is sent
 	MaxOutput   int    // wished output tokens
 	Request     workflow.Digest
+	MaxCost     *workflow.MaxCost // nil: nobody knows, and only what was spent counts against a limit of money
 	Do          func(ctx context.Context, g Grant) (Done, error)
 }
 

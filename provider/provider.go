@@ -31,6 +31,20 @@ type Capable interface {
 	Capabilities(model string) Capabilities
 }
 
+// Priced is implemented by providers that know, before a call is made, the most
+// that it can cost. What it did cost they tell in [Usage.CostUSD].
+type Priced interface {
+	// MaxCost returns the bound for a request of so many bytes, also when it is
+	// repeated; ok is false when it is not known.
+	MaxCost(req Request, bytes int) (c MaxCost, ok bool)
+}
+
+// MaxCost is the most that a turn can cost, in US dollars.
+type MaxCost struct {
+	Sent  float64 // for what is sent
+	Token float64 // for each token of the answer
+}
+
 // Capabilities says which wishes of a [Request] the provider honours. A wish
 // that it does not honour is left out of what is sent, without an error.
 type Capabilities struct {

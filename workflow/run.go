@@ -103,6 +103,15 @@ type Session struct {
 	Identity Digest `json:"identity"` // of everything that must be equal to continue it
 }
 
+// MaxCost is the most that a call can cost, in US dollars.
+type MaxCost struct {
+	Sent  float64 // for what is sent
+	Token float64 // for each token of the answer
+}
+
+// Of returns the bound of a call with an answer of at most these tokens.
+func (m MaxCost) Of(output int) float64 { return m.Sent + m.Token*float64(output) }
+
 // Usage is what models consumed. Nil means unknown, which is not zero. Input
 // holds all prompt tokens; Cached and CacheWrite are parts of it; Reasoning is a
 // part of Output.

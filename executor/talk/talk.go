@@ -101,10 +101,16 @@ func (k *Talk) Call(key, kind string, r provider.Request, wanted int) (executor.
 	if err != nil {
 		return executor.Call{}, fmt.Errorf("%s: %w", k.Where(), err)
 	}
-	return executor.Call{
+	c := executor.Call{
 		Key: key, Kind: kind, Provider: k.Provider.Name(), Model: k.Model, Effort: k.Turn.Effort,
 		ContextMode: "full", PromptBytes: size, MaxOutput: wanted, Request: digest,
-	}, nil
+	}
+	if p, ok := k.Provider.(provider.Priced); ok {
+		if most, known := p.MaxCost(r, size); known {
+			c.MaxCost = &workflow.MaxCost{Sent: most.Sent, Token: most.Token}
+		}
+	}
+	return c, nil
 }
 
 // Send makes one physical call within the time of the turn, and shows it. Done

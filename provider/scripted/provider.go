@@ -123,13 +123,38 @@ func describe(req provider.Request) call {
 	return c
 }
 
-func (r *reply) fits(c call) bool {
+func (r *reply) fits(c call) bool { return r.suits(c) && (r.Attempt == 0 || r.Attempt == c.attempt) }
+
+// suits reports whether the reply fits some attempt of the call.
+func (r *reply) suits(c call) bool {
 	for _, cond := range r.conditions {
 		if !cond.holds(c.texts[cond.what]) {
 			return false
 		}
 	}
-	return (r.Turn == 0 || r.Turn == c.turn) && (r.Attempt == 0 || r.Attempt == c.attempt)
+	return r.Turn == 0 || r.Turn == c.turn
+}
+
+// MaxCost returns the greatest cost of the replies that the turn may get, now or
+// when it is repeated; it is not known when one of them does not tell.
+func (p *Provider) MaxCost(req provider.Request, _ int) (most provider.MaxCost, ok bool) {
+	c := describe(req)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range p.script.replies {
+		r := &p.script.replies[i]
+		if !r.suits(c) || r.Times > 0 && p.used[i] >= r.Times {
+			continue
+		}
+		if r.usage == nil || r.usage.Cost == nil {
+			return provider.MaxCost{}, false
+		}
+		most.Sent = max(most.Sent, *r.usage.Cost)
+		if r.Times == 0 && r.Attempt == 0 {
+			break // no later one is asked
+		}
+	}
+	return most, true
 }
 
 func (p *Provider) choose(c call) (*reply, int, bool) {

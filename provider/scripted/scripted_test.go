@@ -18,6 +18,7 @@ import (
 var (
 	_ provider.Provider = (*scripted.Provider)(nil)
 	_ provider.Capable  = (*scripted.Provider)(nil)
+	_ provider.Priced   = (*scripted.Provider)(nil)
 )
 
 func load(t *testing.T, yaml string) *scripted.Provider {
@@ -317,4 +318,41 @@ func FuzzLoad(f *testing.F) {
 			t.Error("a canceled turn succeeded")
 		}
 	})
+}
+
+func TestMaxCost(t *testing.T) {
+	t.Parallel()
+	p := load(t, `
+version: 1
+replies:
+  - {match: first, times: 1, usage: {cost: 0.5}}
+  - {match: first, usage: {cost: 0.2}}
+  - {match: first, usage: {cost: 9}}
+  - {match: again, attempt: 2, usage: {cost: 0.7}}
+  - {match: again, usage: {cost: 0.1}}
+  - {match: later, turn: 2, usage: {cost: 3}}
+  - {match: later, usage: {cost: 0.3}}
+  - {match: half, times: 1, usage: {cost: 0.1}}
+  - {match: half, text: who knows}
+  - {match: free, usage: {cost: 0}}
+  - {match: auto, usage: auto}
+`)
+	for _, step := range []struct {
+		prompt string
+		want   float64
+		known  bool
+	}{
+		{"first", 0.5, true}, {"first", 0.2, true}, {"again", 0.7, true}, {"later", 0.3, true},
+		{"half", 0, false}, {"free", 0, true}, {"auto", 0, false}, {"nothing fits", 0, true},
+	} {
+		got, known := p.MaxCost(ask(step.prompt), 100)
+		if got != (provider.MaxCost{Sent: step.want}) || known != step.known {
+			t.Errorf("%s: %+v, %v", step.prompt, got, known)
+		}
+		if step.prompt == "first" {
+			if cost := answer(t, p, ask("first")).Usage.CostUSD; *cost > got.Sent {
+				t.Errorf("it cost $%g, at most $%g", *cost, got.Sent)
+			}
+		}
+	}
 }
