@@ -29,7 +29,7 @@ func (a *arena) countSyncs() (map[string]float64, error) {
 		if err != nil {
 			return nil, fmt.Errorf("counting syncs: %w", err)
 		}
-		calls, err := traced(file)
+		calls, err := traced(file, "sync")
 		if err != nil {
 			return nil, fmt.Errorf("counting syncs of %s: %w", e.name, err)
 		}
@@ -38,9 +38,9 @@ func (a *arena) countSyncs() (map[string]float64, error) {
 	return out, nil
 }
 
-// traced adds up the calls of strace's summary, whose columns are: share of the
-// time, seconds, µs a call, calls, errors if any, name.
-func traced(file string) (calls int, err error) {
+// traced adds up the calls of strace's summary whose names have an end. Its columns
+// are: share of the time, seconds, µs a call, calls, errors if any, name.
+func traced(file, end string) (calls int, err error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return 0, err
@@ -49,12 +49,12 @@ func traced(file string) (calls int, err error) {
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		words := strings.Fields(lines.Text())
-		if len(words) < 5 || !strings.HasSuffix(words[len(words)-1], "sync") {
+		if len(words) < 5 || !strings.HasSuffix(words[len(words)-1], end) || words[len(words)-1] == "total" {
 			continue
 		}
 		n, err := strconv.Atoi(words[3])
 		if err != nil {
-			return 0, err
+			continue // the head of the table, and its rule
 		}
 		calls += n
 	}

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/pprof"
 	"sync/atomic"
 	"time"
@@ -94,6 +95,8 @@ type Report struct {
 	Peak    int64   `json:"peak"`              // peak resident memory, in bytes
 	Now     int64   `json:"now"`               // resident memory after the job, in bytes
 
+	Allocs int64 `json:"allocs"` // allocations of the heap during the job
+
 	Snapshots int64 `json:"snapshots,omitempty"` // bytes of the snapshots of the run, if there are any
 }
 
@@ -145,11 +148,15 @@ func (p *process) run(open Open) (err error) {
 	if err != nil {
 		return err
 	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
 	begin := time.Now()
 	if err := p.job(); err != nil {
 		return err
 	}
 	p.report.Wall = int64(time.Since(begin))
+	runtime.ReadMemStats(&after)
+	p.report.Allocs = int64(after.Mallocs - before.Mallocs) //nolint:gosec // a count
 	stop()
 	p.report.Steps, p.report.First = p.steps.Load(), p.first.Load()
 	if p.report.Peak, p.report.Now, err = memory(); err != nil {
