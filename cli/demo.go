@@ -55,6 +55,9 @@ git. It ends waiting for your approval and says what to type next.`,
 			if err != nil {
 				return history.Result{}, err
 			}
+			if err := a.fenced(cmd.Context(), t, wf); err != nil {
+				return history.Result{}, err
+			}
 			w.begin(wf)
 			return t.Run(cmd.Context(), tenon.Request{Workflow: wf, By: a.who()})
 		})

@@ -130,13 +130,21 @@ func say(run workflow.RunID, e workflow.Event, v past) string {
 			return "  " + v.name + " keeps " + Receipt(*p)
 		}
 	case *workflow.StepSettled:
-		if p.Denied != nil {
-			return fmt.Sprintf("x %s was denied %s", v.name, p.Denied.Message)
-		}
+		return stepLine(p, v)
 	case *workflow.Progress:
 		return strings.TrimSpace(fmt.Sprintf("  %s %s: %s", v.name, p.Kind, p.Message))
 	}
 	return ""
+}
+
+func stepLine(p *workflow.StepSettled, v past) string {
+	switch {
+	case p.Denied != nil:
+		return fmt.Sprintf("x %s was denied %s", v.name, p.Denied.Message)
+	case p.Failed:
+		return fmt.Sprintf("  %s %s: failed", v.name, cmp.Or(p.About, p.Tool))
+	}
+	return fmt.Sprintf("  %s %s", v.name, cmp.Or(p.About, p.Tool))
 }
 
 func settledLine(p *workflow.Settled, v past) string {

@@ -1,7 +1,6 @@
 package plain
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -32,8 +31,8 @@ func (l *Lines) Log(run workflow.RunID, e workflow.Event) string {
 			return fmt.Sprintf("  %s call %d %s, usage unknown", e.ID, e.Invocation, coded(p.Status, p.Code))
 		}
 		return fmt.Sprintf("  %s call %d %s, %d tokens, %d ms", e.ID, e.Invocation, coded(p.Status, p.Code), n, p.DurationMs)
-	case *workflow.StepSettled:
-		return fmt.Sprintf("  %s %s %s, %d ms", e.ID, cmp.Or(p.About, p.Tool), map[bool]string{true: "failed", false: "ok"}[p.Failed], p.DurationMs)
+	case *workflow.StepIntended:
+		return fmt.Sprintf("  %s begins %s", e.ID, p.Tool)
 	case *workflow.EvidenceKept:
 		return "  " + e.ID + " begins receipt " + p.Receipt
 	case *workflow.Ended:

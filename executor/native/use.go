@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -88,9 +89,9 @@ func (l *loop) uses(n int, memo kept) []*use {
 		u.tool, _ = u.set.Find(p.Name) // a name that is not there is told when it runs
 		u.brief = text.Head(tool.Quote(p.Name), 100, "…")
 		var named map[string]any
-		if slot := u.tool.Target.Slot; slot != "" && u.args.Cut == 0 && json.Unmarshal(u.raw, &named) == nil {
-			if path, ok := named[slot].(string); ok {
-				u.brief += " " + tool.Quote(path)
+		if slot := cmp.Or(u.tool.Target.Slot, u.tool.Reading.Wrap); slot != "" && u.args.Cut == 0 && json.Unmarshal(u.raw, &named) == nil {
+			if what, ok := named[slot].(string); ok {
+				u.brief += " " + text.Head(tool.Quote(what), 100, "…")
 			}
 		}
 		list = append(list, u)
