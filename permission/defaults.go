@@ -32,6 +32,7 @@ const (
 type Defaults struct {
 	Mode     Mode
 	Access   Access
+	Listed   bool // writes that no rule allows are denied
 	family   pathid.Family
 	roots    [][]string // work tree and added directories, as spelled and where they lead
 	readable [][]string // further directories that may be read
@@ -43,6 +44,7 @@ type Defaults struct {
 type DefaultsConfig struct {
 	Mode     Mode   // empty: ModeDefault
 	Access   Access // empty: AccessRead
+	Listed   bool   // writes that no rule allows are denied, inside the roots too
 	Roots    []string
 	Readable []string
 	Home     string
@@ -69,7 +71,7 @@ func KeyStores() []string { return slices.Clone(keyStores) }
 // NewDefaults prepares defaults. The environment says where the directories lead;
 // it may be nil.
 func NewDefaults(ctx context.Context, c DefaultsConfig, env Env) *Defaults {
-	d := &Defaults{Mode: c.Mode, Access: c.Access, family: c.Family}
+	d := &Defaults{Mode: c.Mode, Access: c.Access, Listed: c.Listed, family: c.Family}
 	if d.Mode == "" {
 		d.Mode = ModeDefault
 	}
@@ -210,6 +212,8 @@ func (d *Defaults) silent(q *question) Verdict {
 	switch {
 	case q.op == OpWrite && out:
 		return at(d.says(Deny, "writes outside the roots are denied", "it is outside the work tree and the added directories"), view, path)
+	case q.op == OpWrite && d.Listed:
+		return d.says(Deny, "only what a rule allows is written", "no rule allows this write")
 	case q.op == OpWrite && d.Mode == ModeAskWrites:
 		return d.says(Ask, "the mode ask-writes asks about every write", "no rule allows this write")
 	case q.op == OpWrite:

@@ -49,7 +49,7 @@ var breaks = []mutation{
 	{name: "entries of a walk are not judged", file: "permission/disk/walk.go", old: "case v.Effect == permission.Deny:", with: "case false:", tests: "./permission/disk"},
 	{name: "arguments before a rewrite are forgotten", file: "permission/disk/fence.go", old: "if r.Args != nil && r.Args.From != nil {", with: "if false {", tests: "./permission/disk"},
 	{name: "paths of commands are not judged", file: "permission/disk/shell.go", old: "case v.Effect == permission.Deny:", with: "case false:", tests: "./permission/disk"},
-	{name: "hidden text of commands is nothing", file: "permission/disk/shell.go", old: "case len(opaque) > 0 && r.Confined == tool.ConfinedNot:", with: "case false:", tests: "./permission/disk"},
+	{name: "hidden text of commands is nothing", file: "permission/disk/shell.go", old: "case len(opaque) > 0 && !f.held(r):", with: "case false:", tests: "./permission/disk"},
 	{name: "a child is as free as it says", file: "permission/judge.go", old: "append(append([]Policy(nil), j.policies...), child.policies...)", with: "child.policies", tests: "./permission/disk"},
 	{name: "places of keys are open", file: "permission/defaults.go", old: "if view, path, ok := d.in(r, private, q.folds); ok {", with: "if view, path, ok := d.in(r, private, q.folds); ok && false {", tests: "./permission/disk"},
 	{name: "names that a line makes lead nowhere", file: "tool/shell/line/line.go", old: "w.lead()", with: "", tests: "./permission/disk"},

@@ -23,6 +23,7 @@ type Config struct {
 	Rules       []permission.Rule
 	Mode        permission.Mode
 	Access      permission.Access
+	Listed      bool     // writes that no rule allows are denied, inside the roots too
 	Tools       []string // names of the tools that exist, for warnings
 }
 
@@ -33,6 +34,7 @@ type Fence struct {
 	root   string
 	access permission.Access
 	mode   permission.Mode
+	listed bool
 	grants []Grant
 }
 
@@ -46,14 +48,14 @@ func Open(ctx context.Context, c Config) (*Fence, []permission.Warning, error) {
 		return nil, nil, err
 	}
 	policy, warnings := c.policy(ctx, env)
-	f := &Fence{judge: permission.NewJudge(policy, env), env: env, root: c.Root, access: c.Access, mode: c.Mode}
+	f := &Fence{judge: permission.NewJudge(policy, env), env: env, root: c.Root, access: c.Access, mode: c.Mode, listed: c.Listed}
 	return f, warnings, nil
 }
 
 func (c Config) policy(ctx context.Context, env *Env) (permission.Policy, []permission.Warning) {
 	rules := permission.Compile(ctx, c.Rules, permission.Scope{Root: c.Root, Home: c.Home, Writable: c.Directories, Tools: c.Tools}, env)
 	defaults := permission.NewDefaults(ctx, permission.DefaultsConfig{
-		Mode: c.Mode, Access: c.Access, Home: c.Home, Private: c.Private, Readable: c.Readable,
+		Mode: c.Mode, Access: c.Access, Listed: c.Listed, Home: c.Home, Private: c.Private, Readable: c.Readable,
 		Roots: append([]string{c.Root}, c.Directories...),
 	}, env)
 	return permission.Policy{Rules: rules, Defaults: defaults}, rules.Warnings()
@@ -68,6 +70,7 @@ func (f *Fence) Narrow(ctx context.Context, c Config) (*Fence, []permission.Warn
 	policy, warnings := c.policy(ctx, f.env)
 	child := *f
 	child.judge = f.judge.Narrow(policy)
+	child.listed = f.listed || c.Listed
 	if c.Access != permission.AccessWrite {
 		child.access = permission.AccessRead
 	}

@@ -49,6 +49,11 @@ func TestRights(t *testing.T) {
 				"allow: write path=output/ok.txt content=1", "allow: write path=output/new/ok.txt content=1", "deny: write path=output/../traversal.txt content=2", "deny: write path=./output//sub/../../../up.txt content=3", "deny: write path=//abs-out.txt content=4",
 				"deny: write path=output/up/traversal.txt content=5", "deny: write path=outputs/x content=6", "deny: read path=output/../.env", "deny: bash echo 1 > output/../traversal.txt", "deny: bash cd output && echo 1 > ../traversal.txt", "allow: bash cd output && echo 1 > ok2.txt",
 			}},
+		{name: "only what a rule allows is written", conf: disk.Config{Listed: true}, rules: []string{"allow Edit(output/**)", "allow Edit(pkg/*.txt)"}, entries: []string{"proj/output/", "proj/output/up -> ..", "proj/a", "proj/pkg/"}, kept: "proj/traversal.txt=",
+			calls: []string{
+				"allow: write path=output/ok.txt content=1", "allow: write path=pkg/a.txt content=1", "deny: write path=pkg/a.go content=1", "deny: write path=output/../traversal.txt content=2", "deny: write path=output/up/traversal.txt content=2", "deny: write path=//abs content=3",
+				"deny: edit path=a old_string=proj new_string=x", "deny: bash echo 1 > traversal.txt", "allow: bash echo 1 > output/b", "ask: bash python3 x.py", "allow: bash cat a", "deny: bash cp a b", "deny: bash touch traversal.txt",
+			}},
 		{name: "a broad rule after a narrow one", rules: []string{"allow Edit(a/b/*)", "deny Edit(a/*)"}, entries: []string{"proj/a/b/x"}, kept: "proj/a/b/x=proj/a/b/x", calls: []string{"deny: edit path=a/b/x old_string=proj new_string=y"}},
 		{name: "reading is bounded", entries: []string{"etc/passwd"}, conf: locked, hidden: "etc/passwd\n", calls: []string{"deny: read path=//etc/passwd", "deny: grep pattern=x path=//etc", "deny: bash cat //etc/passwd", "deny: bash cat < //etc/passwd", "deny: glob pattern=//etc/*"}},
 		{name: "nobody is asked", conf: locked, rules: []string{"ask Edit(a)", "ask Bash(ls)"}, entries: []string{"proj/a", "proj/.env", "proj/.git/config"},
@@ -253,12 +258,26 @@ func TestWindowsPathsOfRules(t *testing.T) {
 	}
 }
 
-// TestDenialIsNoSuccess holds that nobody can take a denial for a result.
+// TestDenialIsNoSuccess holds that nobody can take a denial for a result, with
+// both ways to say that only one folder is written.
 func TestDenialIsNoSuccess(t *testing.T) {
 	t.Parallel()
+	for name, c := range map[string]disk.Config{
+		"by what is denied":  {Rules: (&world{t: t}).rules(onlyOutput...)},
+		"by what is allowed": {Listed: true, Rules: (&world{t: t}).rules("allow Edit(output/**)", "deny Read(**/.env)")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.Access = permission.AccessWrite
+			denialsOf(t, c)
+		})
+	}
+}
+
+func denialsOf(t *testing.T, c disk.Config) {
 	w := newWorld(t, "proj/output/", "proj/.env")
 	must(t, os.WriteFile(w.path("proj/.env"), []byte("TOKEN=secret-123\n"), 0o600))
-	a := w.agent(onlyOutput...)
+	a := w.agentOf(c)
 	denials := 0
 	for _, call := range []string{"write path=output/ok.txt content=1", "write path=output/../traversal.txt content=2", "write path=./output//sub/../../../up.txt content=3", "write path=//abs-out.txt content=4", "read path=output/../.env"} {
 		r, err := a.run(call)

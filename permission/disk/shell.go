@@ -34,7 +34,7 @@ func (f *Fence) JudgeShell(ctx context.Context, r tool.ShellRequest) error {
 		return &tool.Asked{Verdict: told(&ruled)}
 	case asked != nil:
 		return asked
-	case ruled.Effect == permission.Allow && (ruled.Rule.Whole || r.Confined != tool.ConfinedNot || len(uncovered(&r, covered)) == 0):
+	case ruled.Effect == permission.Allow && (ruled.Rule.Whole || f.held(&r) || len(uncovered(&r, covered)) == 0):
 		return nil
 	}
 	return f.silentShell(&r, covered)
@@ -84,13 +84,22 @@ func harmless(lexical string) bool {
 	return ok && len(fd) == 1 && fd[0] >= '0' && fd[0] <= '2'
 }
 
+// held reports whether the system keeps a command from what its text does not
+// show. It knows roots, and no list of places in them.
+func (f *Fence) held(r *tool.ShellRequest) bool {
+	return r.Confined == tool.ConfinedReads || r.Confined == tool.ConfinedWrites && !f.listed
+}
+
 // silentShell decides where neither a rule nor a path settles a command line.
 func (f *Fence) silentShell(r *tool.ShellRequest, covered []bool) error {
 	v := tool.Verdict{Tool: r.Tool}
 	opaque := uncovered(r, covered)
 	switch {
-	case len(opaque) > 0 && r.Confined == tool.ConfinedNot:
+	case len(opaque) > 0 && !f.held(r):
 		v.Reason = "its text does not show all that it does (" + strings.Join(opaque, ", ") + "), and nothing on this machine confines it"
+		if r.Confined != tool.ConfinedNot {
+			v.Reason = "its text does not show all that it does (" + strings.Join(opaque, ", ") + "), and only some places may be written"
+		}
 	case f.mode == permission.ModeAskWrites && r.Confined != tool.ConfinedReads:
 		v.Reason = "no rule allows this command, and the mode ask-writes asks about all that may write"
 	default:

@@ -65,6 +65,8 @@ func TestJudgeShell(t *testing.T) {
 		{name: "all are allowed, more is hidden and held", held: tool.ConfinedWrites, rules: []string{"allow Bash(git:*)", "allow Bash(grep *)"}, opaque: true, lines: []string{"git log", "grep x"}, want: "allow"},
 		{name: "hidden text", opaque: true, lines: []string{"eval $x"}, want: "ask"},
 		{name: "hidden text, confined", held: tool.ConfinedWrites, opaque: true, lines: []string{"eval $x"}, want: "allow"},
+		{name: "hidden text, confined, some places only", conf: disk.Config{Listed: true}, held: tool.ConfinedWrites, opaque: true, lines: []string{"eval $x"}, want: "ask"},
+		{name: "hidden text, writing nothing, some places only", conf: disk.Config{Listed: true}, held: tool.ConfinedReads, opaque: true, lines: []string{"eval $x"}, want: "allow"},
 		{name: "hidden text, locked", conf: disk.Config{Mode: permission.ModeLocked}, opaque: true, lines: []string{"eval $x"}, want: "deny"},
 		{name: "ask-writes", conf: disk.Config{Mode: permission.ModeAskWrites}, lines: []string{"make"}, want: "ask"},
 		{name: "ask-writes, allowed", conf: disk.Config{Mode: permission.ModeAskWrites}, rules: []string{"allow Bash(make)"}, lines: []string{"make"}, want: "allow"},
