@@ -51,14 +51,9 @@ const (
 // Add takes a revision as it happened: nothing is numbered anew. The error is
 // that of Revision.Check, and nothing is added then.
 func (l *Log) Add(r Revision) (Fate, error) {
-	if err := r.Check(); err != nil {
-		return Added, err
-	}
-	if old, ok := l.known[r.key()]; ok {
-		if old.same(&r) {
-			return Known, nil
-		}
-		return Clash, nil
+	fate, err := l.Try(&r)
+	if err != nil || fate == Known || fate == Clash {
+		return fate, err
 	}
 	if l.known == nil {
 		l.known, l.things = map[any]*Revision{}, map[string]*thing{}
@@ -70,18 +65,37 @@ func (l *Log) Add(r Revision) (Fate, error) {
 		t = &thing{}
 		l.things[r.Artifact] = t
 	}
-	if !t.add(&r) {
+	t.add(&r)
+	return fate, nil
+}
+
+// Try returns what Add would, and adds nothing.
+func (l *Log) Try(r *Revision) (Fate, error) {
+	if err := r.Check(); err != nil {
+		return Added, err
+	}
+	if old, ok := l.known[r.key()]; ok {
+		if old.same(r) {
+			return Known, nil
+		}
+		return Clash, nil
+	}
+	if t := l.things[r.Artifact]; t != nil && t.covers(r) {
 		return Gone, nil
 	}
 	return Added, nil
+}
+
+// covers reports whether a deletion came after a revision.
+func (t *thing) covers(r *Revision) bool {
+	return !r.Deleted && t.gone != nil && r.before(t.gone)
 }
 
 // same reports whether two revisions of one key are one. Their titles may differ
 // only when they have an id: else the key is all there is.
 func (r *Revision) same(o *Revision) bool { return r.ID == "" || *r == *o }
 
-// add reports whether a revision is there afterwards.
-func (t *thing) add(r *Revision) bool {
+func (t *thing) add(r *Revision) {
 	if r.Deleted {
 		t.graves = append(t.graves, r)
 		if t.gone == nil || t.gone.before(r) {
@@ -89,10 +103,10 @@ func (t *thing) add(r *Revision) bool {
 			t.bury()
 		}
 		t.highest = max(t.highest, r.Version)
-		return true
+		return
 	}
-	if t.gone != nil && r.before(t.gone) {
-		return false
+	if t.covers(r) {
+		return
 	}
 	if n := len(t.live); n > 0 && !r.newer(t.live[n-1]) {
 		t.untidy = true
@@ -102,7 +116,6 @@ func (t *thing) add(r *Revision) bool {
 	if t.current == nil || r.newer(t.current) {
 		t.current = r
 	}
-	return true
 }
 
 // bury forgets what the last deletion covers. The numbers that remain given are

@@ -2,7 +2,6 @@ package artifact
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"github.com/tenonrun/tenon/workflow"
@@ -162,13 +161,12 @@ func (l *Log) Publications() map[string]Publication {
 // SetPublications puts back what Publications returned. What is not there any
 // more is left out.
 func (l *Log) SetPublications(all map[string]Publication) {
-	for _, t := range l.things {
+	for id, t := range l.things {
 		t.pub = nil
-	}
-	for _, id := range slices.Sorted(maps.Keys(all)) {
-		if t := l.find(id); t != nil {
-			p := all[id]
-			t.pub = &p
+		if p, ok := all[id]; ok && p.Version > 0 {
+			if _, err := l.Find(id, p.Version); err == nil {
+				t.pub = &p
+			}
 		}
 	}
 }
