@@ -114,6 +114,7 @@ func (m mutation) run(t *testing.T, root string, replace map[string]string) (out
 	} else {
 		args = append(args, m.tests)
 	}
+	args = append(args, "-rapid.nofailfile")
 	cmd := exec.CommandContext(t.Context(), "go", args...)
 	cmd.Dir = root
 	var both bytes.Buffer

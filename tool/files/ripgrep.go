@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os/exec"
+	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -69,14 +72,42 @@ func (s searcher) candidates(ctx context.Context, n needle, list []tool.Entry) [
 	return may
 }
 
+// utf16Text is an expression for text in UTF-16, whatever the file begins with: which
+// encoding it has is decided here and not by ripgrep.
+func utf16Text(text string, fold, big bool) string {
+	var b strings.Builder
+	unit := func(high, low byte) {
+		if !big {
+			high, low = low, high
+		}
+		fmt.Fprintf(&b, `\x%02x\x%02x`, high, low)
+	}
+	b.WriteString("(?-u:")
+	for i := range len(text) {
+		b.WriteString("(?:")
+		unit(0, text[i])
+		switch c := text[i] | 0x20; {
+		case fold && c == 'k': // the sign of Kelvin
+			b.WriteByte('|')
+			unit(0x21, 0x2a)
+		case fold && c == 's': // the long s
+			b.WriteByte('|')
+			unit(0x01, 0x7f)
+		}
+		b.WriteByte(')')
+	}
+	b.WriteByte(')')
+	return b.String()
+}
+
 // batch runs ripgrep over some files. It is not ok when it had any trouble.
 func (s searcher) batch(ctx context.Context, n needle, names []string) (hits []string, ok bool) {
-	args := []string{"--no-config", "--no-messages", "--text", "--fixed-strings", "--files-with-matches", "--null", "--color=never"}
+	args := []string{"--no-config", "--no-messages", "--text", "--encoding=none", "--files-with-matches", "--null", "--color=never"}
 	if n.fold {
 		args = append(args, "--ignore-case")
 	}
 	for _, one := range n.any {
-		args = append(args, "--regexp="+one)
+		args = append(args, "--regexp="+regexp.QuoteMeta(one), "--regexp="+utf16Text(one, n.fold, false), "--regexp="+utf16Text(one, n.fold, true))
 	}
 	args = append(append(args, "--"), names...)
 	ctx, cancel := context.WithTimeout(ctx, maxWait)
