@@ -253,7 +253,7 @@ func (r *rig) reopen(tune ...func(*engine.Config)) {
 }
 
 // launch makes a launch of a definition; documents here need no validation.
-func launch(t *testing.T, doc string) engine.Launch {
+func launch(t testing.TB, doc string) engine.Launch {
 	t.Helper()
 	var def workflow.Definition
 	if err := json.Unmarshal([]byte(doc), &def); err != nil {

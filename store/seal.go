@@ -45,13 +45,16 @@ func Seal(prev Sum, r Record) Sum {
 // Encode returns the events in their stored form, not yet sealed.
 func Encode(events []workflow.Event) ([]Record, error) {
 	out := make([]Record, len(events))
-	for i, e := range events {
-		data, err := workflow.EncodePayload(e.Payload)
+	buf := make([]byte, 0, 128*len(events)) // enough for what visits leave
+	for i := range events {
+		r := &out[i]
+		r.Event, r.Type = events[i], events[i].Type()
+		r.Event.Payload = nil
+		end, err := workflow.AppendPayload(buf, events[i].Payload)
 		if err != nil {
 			return nil, err
 		}
-		out[i] = Record{Event: e, Type: e.Type(), Data: data}
-		out[i].Event.Payload = nil
+		r.Data, buf = end[len(buf):len(end):len(end)], end
 	}
 	return out, nil
 }

@@ -86,15 +86,6 @@ type EventType string
 // Payload is what an event says: a pointer to one of the types of facts.go.
 type Payload interface{ EventType() EventType }
 
-// EncodePayload returns the JSON text of a payload; "{}" stands for nothing.
-func EncodePayload(p Payload) (json.RawMessage, error) {
-	raw, err := json.Marshal(p)
-	if err != nil {
-		return nil, fmt.Errorf("encoding event %s: %w", p.EventType(), err)
-	}
-	return raw, nil
-}
-
 // DecodePayload reads the payload of an event of the type. Unknown members are
 // ignored, so that an older binary reads what it understands; an unknown type is
 // an error.
