@@ -132,7 +132,11 @@ func (g *Gate) forget(o *Open) {
 }
 
 func (g *Gate) unqueue(o *Open) {
-	if len(g.wanted) > 0 && g.wanted[0] == o { // the usual case
+	switch {
+	case len(g.wanted) == 1 && g.wanted[0] == o: // a chain: the queue keeps its room
+		g.wanted = g.wanted[:0]
+		return
+	case len(g.wanted) > 0 && g.wanted[0] == o:
 		g.wanted = g.wanted[1:]
 		return
 	}

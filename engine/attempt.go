@@ -36,11 +36,12 @@ type attempt struct {
 // begin starts the attempt of an admitted visit.
 func (r *run) begin(ctx context.Context, v admission.Verdict) {
 	if old := r.live[v.Command.Visit]; old != nil { // it asked, and the answer was there before it had left
-		old.again = &v
+		again := v
+		old.again = &again
 		return
 	}
 	a := &attempt{r: r, cmd: v.Command, number: v.Attempt, proven: r.isProven(v.Command.Visit)}
-	a.ctx, a.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	a.ctx, a.cancel = context.WithCancelCause(r.whole(ctx))
 	start := &r.Start
 	a.frame = piece.Frame{
 		Run: r.ID, Visit: v.Command.Visit, Node: v.Command.Node, Number: v.Command.Number, Scope: v.Command.Scope,
@@ -103,7 +104,9 @@ func (a *attempt) Progress(p executor.Progress) {
 		}
 	}
 	p.Text = a.r.e.cfg.Redact.Redact(p.Text)
-	a.r.e.cfg.Observe(Notice{Run: a.r.ID, Visit: a.cmd.Visit, Node: a.cmd.Node, Progress: &p})
+	if a.r.e.cfg.Observe != nil {
+		a.r.e.cfg.Observe(Notice{Run: a.r.ID, Visit: a.cmd.Visit, Node: a.cmd.Node, Progress: &p})
+	}
 }
 
 // Turn implements piece.Context.
@@ -302,7 +305,7 @@ func (m *done) handle(r *run) error {
 	if m.err != nil {
 		return r.failed(a, about, m.err)
 	}
-	return r.succeeded(a, about, m.result)
+	return r.succeeded(a, about, &m.result)
 }
 
 // goOn begins the attempt that an answer admitted while the piece was leaving.
@@ -368,7 +371,7 @@ func (r *run) failed(a *attempt, about ref, err error) error {
 	return r.record(about, &res)
 }
 
-func (r *run) succeeded(a *attempt, about ref, res workflow.Settled) error {
+func (r *run) succeeded(a *attempt, about ref, res *workflow.Settled) error {
 	if res.Error != nil {
 		res.Error.Node = a.cmd.Node
 		if res.Status == workflow.VisitFailed {
@@ -380,7 +383,7 @@ func (r *run) succeeded(a *attempt, about ref, res workflow.Settled) error {
 	if all := r.e.outcomes(r.Start, a.cmd); res.Status != workflow.VisitFailed && !slices.Contains(all, res.Outcome) && len(all) > 0 {
 		return r.failed(a, about, workflow.Errorf(workflow.CodeInvalidOutcome, "piece %s gave the outcome %q, which it does not declare", a.cmd.Kind, res.Outcome))
 	}
-	return r.record(about, &res)
+	return r.record(about, res)
 }
 
 // outcomes returns what the piece declares for its params.

@@ -88,9 +88,6 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	if cfg.Observe == nil {
-		cfg.Observe = func(Notice) {}
-	}
 	if cfg.Probe == nil {
 		cfg.Probe = func(string) {}
 	}

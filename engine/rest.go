@@ -32,10 +32,16 @@ func (r *run) atRest() bool {
 	if at := r.firstTimer(); at != 0 && hold > 0 && at-now <= hold {
 		return false
 	}
-	if at, ok := r.QuotaReset(); ok && r.e.cfg.WaitFor.Quota && at != 0 {
-		return false
+	return r.quotaWait() == 0
+}
+
+// quotaWait is when a quota that is waited for is there again; 0 is never.
+func (r *run) quotaWait() workflow.Time {
+	if !r.e.cfg.WaitFor.Quota {
+		return 0
 	}
-	return true
+	at, _ := r.QuotaReset()
+	return at
 }
 
 func (r *run) firstTimer() (at workflow.Time) {
@@ -63,9 +69,7 @@ func (r *run) nextTime() (at workflow.Time, ok bool) {
 			earliest(r.clock.fires(q.ID, q.Deadline))
 		}
 	}
-	if t, ok := r.QuotaReset(); ok && r.e.cfg.WaitFor.Quota {
-		earliest(t)
-	}
+	earliest(r.quotaWait())
 	return at, at != 0
 }
 
@@ -88,7 +92,7 @@ func (r *run) fireTimers() error {
 			return err
 		}
 	}
-	if at, ok := r.QuotaReset(); ok && r.e.cfg.WaitFor.Quota && at != 0 && at <= now {
+	if at := r.quotaWait(); at != 0 && at <= now {
 		return r.record(ref{}, &workflow.Resumed{Process: r.e.cfg.Process, By: "wait-quota", Binary: r.e.cfg.Binary})
 	}
 	return nil

@@ -37,6 +37,7 @@ type run struct {
 	spare    bool          // the driving goroutine can run an attempt itself
 	next     *attempt      // the one it will run
 	inbox    chan message
+	unending context.Context // of the loop, without its end
 	dead     chan struct{} // closed when nobody answers attempts any more
 	once     sync.Once
 	pending  []workflow.Event
@@ -142,6 +143,10 @@ func (r *run) step() (more bool, err error) {
 			return false, err
 		}
 	}
+	if r.Wishes == nil {
+		clear(wishes)
+		r.Wishes = wishes[:0]
+	}
 	for len(r.pending) < maxBatch && !r.stopping {
 		v, ok := r.Gate.Next(r.e.now())
 		if !ok {
@@ -212,7 +217,7 @@ func (r *run) cancelVisit(v workflow.VisitID) {
 // flush appends what is pending. After it, replies go out and attempts begin.
 func (r *run) flush(ctx context.Context) error {
 	if len(r.pending) > 0 || r.dirty || r.create != nil {
-		if err := r.append(context.WithoutCancel(ctx)); err != nil {
+		if err := r.append(r.whole(ctx)); err != nil {
 			return err
 		}
 	}
@@ -221,11 +226,11 @@ func (r *run) flush(ctx context.Context) error {
 	for _, reply := range after {
 		reply()
 	}
-	starts := r.starts
-	r.starts = nil
-	for _, v := range starts {
+	for _, v := range r.starts {
 		r.begin(ctx, v)
 	}
+	clear(r.starts)
+	r.starts = r.starts[:0]
 	return r.startKids(ctx)
 }
 
@@ -253,11 +258,23 @@ func (r *run) append(ctx context.Context) error {
 	r.Values.Clear()
 	r.create, r.taken = nil, nil
 	r.appended = r.Seq
-	for i := range r.pending {
-		r.e.cfg.Observe(Notice{Run: r.ID, Event: &r.pending[i], Visit: r.pending[i].VisitID(), Node: r.pending[i].Node})
+	if r.e.cfg.Observe != nil {
+		for _, e := range r.pending {
+			r.e.cfg.Observe(Notice{Run: r.ID, Event: &e, Visit: e.VisitID(), Node: e.Node})
+		}
 	}
-	r.pending = r.pending[:0:0]
+	clear(r.pending)
+	r.pending = r.pending[:0]
 	return nil
+}
+
+// whole is ctx without its end, which is the loop's to see: what is recorded, and
+// what an attempt does, is brought to its own end.
+func (r *run) whole(ctx context.Context) context.Context {
+	if r.unending == nil {
+		r.unending = context.WithoutCancel(ctx)
+	}
+	return r.unending
 }
 
 // loop drives the run until it rests.

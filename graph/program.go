@@ -212,11 +212,12 @@ func (p *program) prepare(v *visit) {
 }
 
 func visitID(scope, name string, number int) string {
-	id := name + "#" + strconv.Itoa(number)
-	if scope == "" {
-		return id
+	var room [64]byte
+	id := room[:0]
+	if scope != "" {
+		id = append(append(id, scope...), '/')
 	}
-	return scope + "/" + id
+	return string(strconv.AppendInt(append(append(id, name...), '#'), int64(number), 10))
 }
 
 func (p *program) interpolate(v *visit) {

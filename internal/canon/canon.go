@@ -41,7 +41,9 @@ func Canonical(raw []byte) ([]byte, error) {
 // Sum returns the SHA-256 of raw as 64 lower hex digits.
 func Sum(raw []byte) string {
 	sum := sha256.Sum256(raw)
-	return hex.EncodeToString(sum[:])
+	var text [2 * sha256.Size]byte
+	hex.Encode(text[:], sum[:])
+	return string(text[:])
 }
 
 // Digest returns the Sum of the canonical form of v. A json.RawMessage is taken
