@@ -57,6 +57,13 @@ type Turn struct {
 	Roots        []string        // directories that may be touched
 	Timeout      time.Duration   // of the turn; 0 none
 	Idle         time.Duration   // without any sign of life; 0 none
+
+	Agent  string   // key of the agent's account; "" is that of the visit
+	Def    string   // names the definition of the agent to whoever wired the executor
+	Label  string   // the agent for people, below those that started it: "review/lint"
+	Depth  int      // 0 for the agent of a piece, 1 for one that it started
+	Tools  []string // the tools it may use; nil is all
+	Strict bool     // a limit that is reached ends everything, without a last word
 }
 
 // Native is a command that the backend knows by id.
@@ -76,8 +83,10 @@ type Reply struct {
 	ToolCalls  int
 	Files      []string // paths written by the turn, relative to Dir
 
-	Denials     int // tool calls that were denied
-	Compactions int // how often the conversation was shortened
+	Denials     int  // tool calls that were denied
+	Agents      int  // agents that were started, at every depth
+	Drained     bool // a limit ended the turn after a last word
+	Compactions int  // how often the conversation was shortened
 }
 
 // Host is the engine's side of a turn.
@@ -103,6 +112,8 @@ type Call struct {
 	MaxOutput   int    // wished output tokens
 	Request     workflow.Digest
 	MaxCost     *workflow.MaxCost // nil: nobody knows, and only what was spent counts against a limit of money
+	Agent       string            // whose account it is charged to, and those above it
+	Last        bool              // a last word: it may use what is kept back for that
 	Do          func(ctx context.Context, g Grant) (Done, error)
 }
 
@@ -127,4 +138,5 @@ type Progress struct {
 	Text   string
 	Tokens int64
 	Model  string
+	Agent  string // the agent that shows it; "" is that of the piece
 }

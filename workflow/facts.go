@@ -121,7 +121,8 @@ type Refused struct {
 
 // InvocationReserved is written before a provider call is sent.
 type InvocationReserved struct {
-	Key           string  `json:"key"` // names the call inside its visit
+	Key           string  `json:"key"`             // names the call inside its visit
+	Agent         string  `json:"agent,omitempty"` // whose account it is charged to; "" is that of the visit
 	Provider      string  `json:"provider"`
 	Model         string  `json:"model,omitempty"`
 	Effort        string  `json:"effort,omitempty"`

@@ -10,6 +10,8 @@ const (
 	TypeProgress           EventType = "progress"
 	TypeStepIntended       EventType = "step_intended"
 	TypeStepSettled        EventType = "step_settled"
+	TypeAgentStarted       EventType = "agent_started"
+	TypeAgentEnded         EventType = "agent_ended"
 	TypeEvidenceKept       EventType = "evidence_kept"
 	TypeRetrying           EventType = "retrying"
 	TypeSettled            EventType = "settled"
@@ -41,6 +43,8 @@ var payloads = map[EventType]func() Payload{
 	TypeProgress:           func() Payload { return new(Progress) },
 	TypeStepIntended:       func() Payload { return new(StepIntended) },
 	TypeStepSettled:        func() Payload { return new(StepSettled) },
+	TypeAgentStarted:       func() Payload { return new(AgentStarted) },
+	TypeAgentEnded:         func() Payload { return new(AgentEnded) },
 	TypeEvidenceKept:       func() Payload { return new(EvidenceKept) },
 	TypeRetrying:           func() Payload { return new(Retrying) },
 	TypeSettled:            func() Payload { return new(Settled) },
@@ -83,6 +87,12 @@ func (*Progress) EventType() EventType { return TypeProgress }
 
 // EventType is TypeStepIntended.
 func (*StepIntended) EventType() EventType { return TypeStepIntended }
+
+// EventType is TypeAgentStarted.
+func (*AgentStarted) EventType() EventType { return TypeAgentStarted }
+
+// EventType is TypeAgentEnded.
+func (*AgentEnded) EventType() EventType { return TypeAgentEnded }
 
 // EventType is TypeStepSettled.
 func (*StepSettled) EventType() EventType { return TypeStepSettled }

@@ -1,0 +1,31 @@
+package executor
+
+import (
+	"context"
+
+	"github.com/tenonrun/tenon/workflow"
+)
+
+// Spawner is a Host that keeps account of agents which the agent of a turn
+// starts. What an agent uses is charged to its own account and to those of all
+// agents above it.
+type Spawner interface {
+	// Spawn admits an agent; it is durable on return. The same key is admitted
+	// once, whenever it is asked. A *SpawnRefused says that a limit forbids it.
+	Spawn(ctx context.Context, a workflow.AgentStarted) error
+	// Despawn records how an agent ended; an agent that ended stays ended.
+	Despawn(ctx context.Context, e workflow.AgentEnded) error
+	// Left tells what the accounts of an agent and of those above it have left;
+	// "" is the agent of the turn that a piece started.
+	Left(ctx context.Context, agent string) (workflow.Allowance, error)
+}
+
+// SpawnRefused says that a limit forbids to start an agent.
+type SpawnRefused struct {
+	Limit string // maxDepth, maxFanout, maxSpawns, or tokens, cost, time
+	Max   int64
+	Used  int64
+	Agent string // whose limit it is; "" is the first agent of the turn
+}
+
+func (e *SpawnRefused) Error() string { return "no more agents can be started: " + e.Limit }
