@@ -55,8 +55,7 @@ func (s *Store) Append(ctx context.Context, a store.Append) error {
 			}
 		}
 	}
-	b := &batch{Append: a, records: records}
-	return s.await(ctx, &job{check: b.check, apply: b.apply, quick: b.quick})
+	return s.await(ctx, &batch{Append: a, records: records})
 }
 
 // quick reports whether the batch is one row of the log and nothing else, and

@@ -46,13 +46,18 @@ func unread(err error) error {
 
 // fault turns an error of the disk or the database into one of ours.
 func (s *Store) fault(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return s.faulty(doing, err)
+}
+
+func (s *Store) faulty(doing string, err error) error {
 	var ours *workflow.Error
 	var stale *store.Stale
 	var held *store.Held
 	var bad *store.Damaged
 	switch {
-	case err == nil:
-		return nil
 	case errors.As(err, &ours), errors.As(err, &stale), errors.As(err, &held), errors.As(err, &bad),
 		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err

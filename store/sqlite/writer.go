@@ -22,15 +22,28 @@ const (
 	maxTails   = 8192                  // runs whose last event is remembered
 )
 
-// job is work for the writing transaction. check reads and may refuse; then
-// nothing of the job has been written. An error of apply undoes the job.
-type job struct {
-	check func(*writer) error
-	apply func(*writer) error
-	quick func(*writer) bool // nil, or: apply is one statement, and needs no check
-	err   error
-	done  chan error
+// work is what a job does in the writing transaction. check reads and may refuse;
+// then nothing of the job has been written. An error of apply undoes the job.
+// quick reports whether apply is one statement and needs no check.
+type work interface {
+	check(w *writer) error
+	apply(w *writer) error
+	quick(w *writer) bool
 }
+
+// job is work on its way.
+type job struct {
+	work
+	err  error
+	done chan error // nil: whoever handed it over wrote it
+}
+
+// steps is work of two functions.
+type steps struct{ look, write func(*writer) error }
+
+func (s steps) check(w *writer) error { return s.look(w) }
+func (s steps) apply(w *writer) error { return s.write(w) }
+func (s steps) quick(*writer) bool    { return false }
 
 // writer writes the database, one transaction at a time. Jobs queue for its
 // goroutine; a caller that finds nothing queued and nobody writing writes its own
@@ -71,13 +84,16 @@ func newWriter(s *Store, g *lock.Gate, c *conn) *writer {
 // do hands a job over and waits for its end. Once it is handed over, the end of
 // ctx does not matter any more: the answer is definite.
 func (s *Store) do(ctx context.Context, check, apply func(*writer) error) error {
-	return s.await(ctx, &job{check: check, apply: apply})
+	return s.await(ctx, steps{check, apply})
 }
 
-func (s *Store) await(ctx context.Context, j *job) error {
-	j.done = make(chan error, 1)
+func (s *Store) await(ctx context.Context, is work) error {
+	j := &job{work: is}
 	if err := s.enqueue(ctx, j); err != nil {
 		return err
+	}
+	if j.done == nil {
+		return j.err
 	}
 	return <-j.done
 }
@@ -97,6 +113,7 @@ func (s *Store) enqueue(ctx context.Context, j *job) error {
 		w.write([]*job{j})
 		return nil
 	}
+	j.done = make(chan error, 1)
 	w.queued.Add(1)
 	select {
 	case w.jobs <- j:
@@ -188,7 +205,9 @@ func (w *writer) write(batch []*job) {
 		}
 	}
 	for i, j := range batch {
-		j.done <- w.store.fault("writing", j.err)
+		if j.err = w.store.fault("writing", j.err); j.done != nil {
+			j.done <- j.err
+		}
 		batch[i] = nil
 	}
 }
@@ -200,7 +219,7 @@ func (w *writer) transact(batch []*job) error {
 		return err
 	}
 	defer w.gate.Unlock()
-	if j := batch[0]; len(batch) == 1 && j.quick != nil && w.fresh() && j.quick(w) {
+	if j := batch[0]; len(batch) == 1 && w.fresh() && j.quick(w) {
 		j.err = nil // of a transaction that was undone
 		if err := j.apply(w); err != nil {
 			return w.undo(err)
