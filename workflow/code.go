@@ -41,6 +41,9 @@ const (
 	CodeModelUnknown         Code = "model_unknown"
 	CodeModelMissing         Code = "model_missing"
 	CodeWorkflowNotFound     Code = "workflow_not_found"
+	CodeInvalidWorkspace     Code = "invalid_workspace"
+	CodeOverlayConflict      Code = "overlay_conflict"
+	CodeMountFailed          Code = "mount_failed"
 )
 
 // Codes of launches and of commands about runs.
@@ -84,6 +87,8 @@ const (
 	CodeTimeout            Code = "timeout"
 	CodeIdleTimeout        Code = "idle_timeout"
 	CodeBudgetExhausted    Code = "budget_exhausted"
+	CodeAgentBudget        Code = "agent_budget_exhausted"
+	CodeCompositionBudget  Code = "composition_budget_exceeded"
 	CodeFailFast           Code = "fail_fast"
 	CodeRecursionLimit     Code = "recursion_limit"
 	CodeNoProgress         Code = "no_progress"
