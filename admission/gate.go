@@ -14,6 +14,7 @@ package admission
 
 import (
 	"slices"
+	"time"
 
 	"github.com/tenonrun/tenon/workflow"
 )
@@ -194,6 +195,9 @@ func (g *Gate) Breakers() map[string]Breaker { return g.breakers }
 
 // Options returns the rules of the run as they are now.
 func (g *Gate) Options() workflow.Options { return g.opts }
+
+// Active is how long the run has been at work.
+func (g *Gate) Active(now workflow.Time) time.Duration { return g.clock.total(now) }
 
 // Transitions returns how many visits were admitted.
 func (g *Gate) Transitions() int { return g.transitions }

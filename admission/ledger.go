@@ -150,7 +150,7 @@ func (g *Gate) Reserve(v workflow.VisitID, c Call, now workflow.Time) (Offer, *w
 		c.MaxOutput = DefaultMaxOutput
 	}
 	if o := g.open[v]; o != nil && o.Command.Unlimited {
-		return c.priced(Offer{Output: c.MaxOutput, Tokens: c.prompt() + int64(c.MaxOutput)}), nil
+		return c.priced(Offer{Output: c.MaxOutput, Tokens: c.Prompt() + int64(c.MaxOutput)}), nil
 	}
 	if limit := g.opts.Budget.MaxDurationMs; limit > 0 && g.clock.total(now) >= time.Duration(limit)*time.Millisecond {
 		return Offer{}, refused(workflow.CodeBudgetExhausted, "the run has used its %s of active time", time.Duration(limit)*time.Millisecond)
@@ -165,8 +165,8 @@ func (g *Gate) Reserve(v workflow.VisitID, c Call, now workflow.Time) (Offer, *w
 	return g.afford(c.priced(o))
 }
 
-// prompt is the bound of the tokens that are sent.
-func (c Call) prompt() int64 { return int64(c.PromptBytes+2) / 3 }
+// Prompt is the bound of the tokens that are sent.
+func (c Call) Prompt() int64 { return int64(c.PromptBytes+2) / 3 }
 
 func (c Call) priced(o Offer) Offer {
 	if c.MaxCost != nil {
@@ -177,7 +177,7 @@ func (c Call) priced(o Offer) Offer {
 
 // offer shares out the tokens that are left.
 func (g *Gate) offer(c Call) (Offer, *workflow.Refused) {
-	prompt, wish := c.prompt(), int64(c.MaxOutput)
+	prompt, wish := c.Prompt(), int64(c.MaxOutput)
 	full := Offer{Output: c.MaxOutput, Tokens: prompt + wish}
 	limit := g.opts.Budget.MaxTokens
 	if limit == 0 {

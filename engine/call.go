@@ -115,6 +115,18 @@ func (m *reserve) handle(r *run) error {
 		return nil
 	}
 	wish := admission.Call{PromptBytes: m.call.PromptBytes, MaxOutput: m.call.MaxOutput, MaxCost: m.call.MaxCost}
+	if wish.MaxOutput <= 0 {
+		wish.MaxOutput = admission.DefaultMaxOutput
+	}
+	hold, narrow := r.within(m, &wish)
+	switch {
+	case narrow != nil:
+		m.answer(granted{err: narrow})
+		return nil
+	case hold:
+		r.held = append(r.held, m)
+		return nil
+	}
 	offer, refusal := r.Gate.Reserve(v, wish, r.e.now())
 	switch {
 	case refusal != nil:
@@ -129,7 +141,7 @@ func (m *reserve) handle(r *run) error {
 	about.invocation = n
 	ordinal := r.Memory.Tries[v][m.call.Key] + 1
 	err := r.record(about, &workflow.InvocationReserved{
-		Key: m.call.Key, Provider: m.call.Provider, Model: m.call.Model, Effort: m.call.Effort, Kind: m.call.Kind,
+		Key: m.call.Key, Agent: m.call.Agent, Provider: m.call.Provider, Model: m.call.Model, Effort: m.call.Effort, Kind: m.call.Kind,
 		ContextMode: m.call.ContextMode, PromptBytes: m.call.PromptBytes, Tokens: offer.Tokens, CostUSD: offer.CostUSD, RequestDigest: m.call.Request,
 	})
 	r.after = append(r.after, func() { m.answer(granted{invocation: n, ordinal: ordinal, output: offer.Output}) })

@@ -64,6 +64,11 @@ type Turn struct {
 	Depth  int      // 0 for the agent of a piece, 1 for one that it started
 	Tools  []string // the tools it may use; nil is all
 	Strict bool     // a limit that is reached ends everything, without a last word
+
+	Limits *workflow.AgentLimits // of the agent of a piece and all that it starts; nil is the usual
+	Digest workflow.Digest       // of its resolved definition
+	Reason string                // why it has its model
+	Rule   string                // of the model matrix that decided it
 }
 
 // Native is a command that the backend knows by id.

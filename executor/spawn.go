@@ -15,9 +15,9 @@ type Spawner interface {
 	Spawn(ctx context.Context, a workflow.AgentStarted) error
 	// Despawn records how an agent ended; an agent that ended stays ended.
 	Despawn(ctx context.Context, e workflow.AgentEnded) error
-	// Left tells what the accounts of an agent and of those above it have left;
-	// "" is the agent of the turn that a piece started.
-	Left(ctx context.Context, agent string) (workflow.Allowance, error)
+	// Left tells how near an agent is to its limits, and those of the agents above
+	// it, before it makes a call; nothing is told about a call that has settled.
+	Left(ctx context.Context, agent, call string) (workflow.Allowance, error)
 }
 
 // SpawnRefused says that a limit forbids to start an agent.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/tenonrun/tenon/admission"
+	"github.com/tenonrun/tenon/ledger"
 	"github.com/tenonrun/tenon/workflow"
 )
 
@@ -35,6 +36,7 @@ type Memory struct {
 	Calls    map[workflow.VisitID]int                       `json:"calls,omitempty"`    // invocations of open visits
 	Tries    map[workflow.VisitID]map[string]int            `json:"tries,omitempty"`    // invocations of open visits, by key
 	Live     map[string]LiveCall                            `json:"live,omitempty"`     // reserved, not settled
+	Agents   map[workflow.VisitID]*ledger.Tree              `json:"agents,omitempty"`   // of open visits
 	Steering map[workflow.VisitID][]string                  `json:"steering,omitempty"` // texts claimed by open visits
 	Texts    map[int64]string                               `json:"texts,omitempty"`    // steering not claimed yet, by seq
 	Warnings []string                                       `json:"warnings,omitempty"`
@@ -67,7 +69,8 @@ func newMemory() Memory {
 		Timers: map[workflow.VisitID]workflow.Time{}, Children: map[workflow.VisitID]workflow.ChildStarted{},
 		Memos: map[workflow.VisitID]map[string]workflow.Value{}, Intents: map[workflow.VisitID]map[string]workflow.Value{}, Calls: map[workflow.VisitID]int{},
 		Tries: map[workflow.VisitID]map[string]int{}, Live: map[string]LiveCall{},
-		Kept: map[workflow.VisitID]workflow.EvidenceKept{}, AI: map[workflow.VisitID]bool{}, Steering: map[workflow.VisitID][]string{}, Texts: map[int64]string{},
+		Agents: map[workflow.VisitID]*ledger.Tree{},
+		Kept:   map[workflow.VisitID]workflow.EvidenceKept{}, AI: map[workflow.VisitID]bool{}, Steering: map[workflow.VisitID][]string{}, Texts: map[int64]string{},
 	}
 }
 
@@ -157,9 +160,14 @@ func (s *State) strike(e workflow.Event) {
 // note folds an event into the driver's own memory.
 func (s *State) note(e workflow.Event) {
 	m, v := &s.Memory, e.VisitID()
+	defer s.noteAgents(v, e)
 	switch p := e.Payload.(type) {
 	case *workflow.Admitted:
 		s.noteAdmitted(v, p)
+	case *workflow.AgentStarted:
+		if m.Agents[v] == nil {
+			m.Agents[v] = &ledger.Tree{}
+		}
 	case *workflow.InvocationReserved:
 		m.Calls[v] = e.Invocation
 		tries := m.Tries[v]
@@ -223,6 +231,9 @@ func (s *State) noteRun(e workflow.Event) {
 		s.Start.Parent, s.Start.Root = nil, "" // a fork of a child stands alone
 		m.Asked, m.Children = map[workflow.VisitID][]workflow.Question{}, map[workflow.VisitID]workflow.ChildStarted{}
 		m.Timers, m.Live = map[workflow.VisitID]workflow.Time{}, map[string]LiveCall{}
+		for _, tree := range m.Agents {
+			tree.Live = nil // calls of the parent, which goes on with them
+		}
 		m.Intents = map[workflow.VisitID]map[string]workflow.Value{} // those of the parent, which goes on with them
 		s.Wishes = slices.DeleteFunc(s.Wishes, func(c workflow.Command) bool {
 			_, child := c.(workflow.StartChild) // is given again in the fork's own name
@@ -249,6 +260,22 @@ func (s *State) noteAdmitted(v workflow.VisitID, p *workflow.Admitted) {
 		delete(s.Memory.Texts, seq)
 	}
 	s.Memory.Steering[v] = append(s.Memory.Steering[v], texts...)
+}
+
+// noteAgents folds an event into the accounts of agents.
+func (s *State) noteAgents(v workflow.VisitID, e workflow.Event) {
+	if len(s.Memory.Agents) == 0 {
+		return
+	}
+	if _, raised := e.Payload.(*workflow.LimitRaised); !raised {
+		if tree := s.Memory.Agents[v]; tree != nil {
+			tree.Apply(e, s.Gate.Active(e.At))
+		}
+		return
+	}
+	for _, tree := range s.Memory.Agents {
+		tree.Apply(e, 0)
+	}
 }
 
 // maxDenials is how many denials a run shows; all are in its history.
@@ -306,6 +333,7 @@ func (s *State) forget(v workflow.VisitID) {
 	m := &s.Memory
 	delete(m.Asked, v)
 	delete(m.Timers, v)
+	delete(m.Agents, v)
 	delete(m.Memos, v)
 	delete(m.Intents, v)
 	delete(m.Calls, v)

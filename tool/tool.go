@@ -79,8 +79,29 @@ type Host struct {
 	// Ask puts a question to a person and gives the answer. The engine may park the
 	// run instead: then the error is its own, and tools return it as it is.
 	Ask func(ctx context.Context, q Question) (Answer, error)
+	// Spawn has another agent do something, to its end. An error that is not one
+	// the model can act on is the engine's own, and tools return it as it is.
+	Spawn func(ctx context.Context, t Task) (TaskDone, error)
 	// Progress tells people that something goes on.
 	Progress func(line string)
+}
+
+// Task is work for another agent.
+type Task struct {
+	Agent  string // its name; empty for one like the agent that asks
+	Prompt string
+	Title  string // in a few words, for people
+}
+
+// TaskDone is what an agent gave.
+type TaskDone struct {
+	Agent      string          `json:"agent"`
+	Text       string          `json:"-"`
+	Structured json.RawMessage `json:"-"`
+	Files      []string        `json:"files,omitempty"` // written, relative to the working directory
+	Tokens     int64           `json:"tokens,omitempty"`
+	Unknown    bool            `json:"unknown,omitempty"` // it used more than Tokens
+	Drained    bool            `json:"drained,omitempty"` // a limit ended it: the work is partial
 }
 
 // Question is a question of a model to a person.

@@ -33,13 +33,13 @@ type argsFor struct {
 // request is what is asked in round n.
 func (l *loop) request(n int, g executor.Grant) provider.Request {
 	r := provider.Request{
-		Model: l.Model, System: l.system, Messages: l.messages, Tools: l.tools,
+		Model: l.Model, System: l.system, Messages: l.messages, Tools: l.offered(),
 		MaxOutputTokens: g.MaxOutput, Effort: l.Turn.Effort, Cache: len(l.tools) > 0, Metadata: l.Labels(g),
 	}
 	if l.submit == nil {
 		r.Schema = l.Turn.Schema
 	}
-	if len(l.tools) > 0 && n == l.rounds() {
+	if len(l.tools) > 0 && l.last(n) {
 		r.ToolChoice = provider.ChoiceNone
 		if l.submit != nil {
 			r.ToolChoice = submitName
@@ -59,7 +59,7 @@ func (l *loop) ask(ctx context.Context, n int) (kept, error) {
 		var refusal error
 		if why == "" {
 			var memo kept
-			if memo, refusal = l.call(ctx, n); workflow.CodeOf(refusal) != workflow.CodeContextLength || l.compacted() {
+			if memo, refusal = l.fitting(ctx, n); workflow.CodeOf(refusal) != workflow.CodeContextLength || l.compacted() {
 				return memo, refusal
 			}
 			if why, err = l.tooLong(ctx, n, try, refusal.Error()); err != nil {
@@ -76,6 +76,25 @@ func (l *loop) ask(ctx context.Context, n int) (kept, error) {
 	}
 }
 
+// fitting makes the call of round n. An agent whose limits it does not fit into
+// comes to an end.
+func (l *loop) fitting(ctx context.Context, n int) (kept, error) {
+	if l.Turn.Agent == "" {
+		return l.call(ctx, n)
+	}
+	if err := l.spent(ctx, n, nil); err != nil {
+		return kept{}, err
+	}
+	memo, err := l.call(ctx, n)
+	if workflow.CodeOf(err) != workflow.CodeAgentBudget || l.drained > 0 {
+		return memo, err
+	}
+	if err := l.spent(ctx, n, err); err != nil {
+		return kept{}, err
+	}
+	return l.call(ctx, n)
+}
+
 func (l *loop) call(ctx context.Context, n int) (kept, error) {
 	kind := l.Turn.Kind
 	switch {
@@ -88,6 +107,7 @@ func (l *loop) call(ctx context.Context, n int) (kept, error) {
 	if err != nil {
 		return kept{}, err
 	}
+	c.Agent, c.Last = l.Turn.Agent, l.drained > 0
 	c.Do = func(ctx context.Context, g executor.Grant) (executor.Done, error) { return l.do(ctx, g, n) }
 	memo, err := l.Host.Call(ctx, c)
 	if err != nil {
@@ -175,7 +195,7 @@ func (l *loop) reject(r provider.Response, n int) error {
 			return l.CutOff(r)
 		}
 	}
-	last := n == l.rounds()
+	last := l.last(n)
 	wrong, problems := l.misfit(r)
 	switch {
 	case problems != nil && (last || l.repairs >= l.Turn.Repairs):

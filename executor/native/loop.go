@@ -54,6 +54,12 @@ type loop struct {
 	told     int
 	reply    executor.Reply
 
+	refusals int  // agents that were not started
+	warned   bool // the agent knows that it is near a limit
+	drained  int  // the round since which it comes to an end; 0 is none
+	drain    mark // why
+
+	opening sync.Mutex // of the account
 	showing sync.Mutex
 }
 
@@ -117,10 +123,19 @@ func (l *loop) equip() error {
 	if l.gear.Tools == nil {
 		l.gear.Tools = &tool.Set{}
 	}
+	if l.Turn.Tools != nil {
+		if l.gear.Tools, err = l.gear.Tools.Narrow(l.Turn.Tools...); err != nil {
+			return workflow.Errorf(workflow.CodeInvalidPieceParams, "%s: the tools of %s: %w", l.Where(), l.name(), err)
+		}
+	}
 	given := slices.DeleteFunc(l.gear.Tools.Tools(), func(t tool.Tool) bool { return t.Name == submitName && l.submit != nil })
 	list = append(given, list...)
 	for _, t := range list {
-		l.tools = append(l.tools, provider.ToolSpec{Name: t.Name, Description: t.Description, Schema: t.Schema})
+		about := t.Description
+		if note := l.gear.Notes[t.Name]; note != "" {
+			about += "\n\n" + note
+		}
+		l.tools = append(l.tools, provider.ToolSpec{Name: t.Name, Description: about, Schema: t.Schema})
 	}
 	l.system = strings.TrimSpace(l.Turn.Instructions + "\n\n" + l.about())
 	return nil
@@ -173,7 +188,7 @@ func (l *loop) rounds() int {
 func (l *loop) progress(format string, a ...any) {
 	l.showing.Lock()
 	defer l.showing.Unlock()
-	l.Host.Progress(executor.Progress{Kind: "tool", Text: fmt.Sprintf(format, a...), Model: l.Model})
+	l.Host.Progress(executor.Progress{Kind: "tool", Text: fmt.Sprintf(format, a...), Model: l.Model, Agent: l.Turn.Label})
 }
 
 // round makes the n-th model call and does what it asks for. It reports whether
@@ -182,7 +197,10 @@ func (l *loop) round(ctx context.Context, n int) (bool, error) {
 	if err := l.steer(ctx, n); err != nil {
 		return false, err
 	}
-	if n > 1 && n == l.rounds() {
+	if err := l.limits(ctx, n); err != nil {
+		return false, err
+	}
+	if n > 1 && n == l.rounds() && l.drained == 0 {
 		l.messages = append(l.messages, provider.UserText(lastRound))
 	}
 	memo, err := l.ask(ctx, n)

@@ -24,6 +24,9 @@ type Config struct {
 	// be cheap. Nil, or a provider that cannot call
 	// tools, makes turns that only answer.
 	Equip func(executor.Turn) (Gear, error)
+	// Spawn finds the agent that a turn wants to start; an error that the model can
+	// act on is told to it. Nil starts none.
+	Spawn func(ctx context.Context, parent executor.Turn, t tool.Task) (Child, error)
 	// Submit makes the tool by which the model gives an answer that fits a JSON
 	// Schema: its result is Final. Nil asks for the answer as text.
 	Submit func(answer json.RawMessage) (tool.Tool, error)
@@ -45,6 +48,8 @@ type Config struct {
 // Gear is what one turn works with.
 type Gear struct {
 	Tools *tool.Set
+	// Notes are what a model is told about a tool beside its description, by its name.
+	Notes map[string]string
 	// Open makes the fence ready, before the first call of a tool: a turn that only
 	// answers needs none. Nil denies every call.
 	Open func(ctx context.Context) (tool.Fence, error)
@@ -60,7 +65,7 @@ type Gear struct {
 type Limits struct {
 	Rounds      int // model responses of a turn that names no MaxTurns; default 200
 	Calls       int // tool calls of one response that are done; default 64
-	Parallel    int // read tools at one time; default 8
+	Parallel    int // read tools and agents at one time; default 16
 	Result      int // bytes of a result that the model sees; default 64 KiB
 	Compactions int // of one turn; default 10
 }
@@ -69,7 +74,7 @@ func (l Limits) filled() Limits {
 	for _, f := range []struct {
 		at   *int
 		want int
-	}{{&l.Rounds, 200}, {&l.Calls, 64}, {&l.Parallel, 8}, {&l.Result, 64 << 10}, {&l.Compactions, 10}} {
+	}{{&l.Rounds, 200}, {&l.Calls, 64}, {&l.Parallel, 16}, {&l.Result, 64 << 10}, {&l.Compactions, 10}} {
 		if *f.at <= 0 {
 			*f.at = f.want
 		}
@@ -141,7 +146,11 @@ func (e *Executor) Capabilities(model string) executor.Capabilities {
 
 // Execute runs one turn.
 func (e *Executor) Execute(ctx context.Context, t executor.Turn, h executor.Host) (reply executor.Reply, err error) {
+	ctx = tree(ctx)
 	l, err := e.begin(t, h)
+	if err == nil {
+		err = l.account(ctx, t.Limits)
+	}
 	if err != nil {
 		return executor.Reply{}, err
 	}
@@ -153,8 +162,13 @@ func (e *Executor) Execute(ctx context.Context, t executor.Turn, h executor.Host
 		if err != nil {
 			return executor.Reply{}, err
 		}
-		if done {
-			return l.reply, nil
+		if !done {
+			continue
+		}
+		l.reply.Drained = l.drained > 0
+		more, err := l.raised(ctx, n)
+		if err != nil || !more {
+			return l.reply, err
 		}
 	}
 }

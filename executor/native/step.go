@@ -25,6 +25,8 @@ type settled struct {
 	Final   json.RawMessage `json:"final,omitempty"`
 	Denied  *tool.Verdict   `json:"denied,omitempty"`
 	Granted []Allowance     `json:"granted,omitempty"` // for the rest of the turn
+	Refused bool            `json:"refused,omitempty"` // an agent, by a limit
+	Spawned int             `json:"spawned,omitempty"` // agents that were started
 	Left    string          `json:"left,omitempty"`    // what was decided about a call that a crash left open
 }
 
@@ -52,6 +54,8 @@ type work struct {
 	allowed []Allowance // that a person was asked about
 	granted []Allowance // for the rest of the turn
 	asked   int         // questions of the tool itself
+	refused bool        // it may start no more agents
+	spawned int         // agents that it started
 }
 
 // step runs a call, or takes the memo of its step.
@@ -84,6 +88,9 @@ func (l *loop) step(ctx context.Context, u *use, mayAsk bool) error {
 func (w *work) outcome(s settled) (executor.Outcome, error) {
 	memo, err := json.Marshal(s)
 	out := executor.Outcome{Memo: memo, About: w.brief, Failed: s.Error}
+	if w.l.Turn.Label != "" {
+		out.About = w.l.Turn.Label + ": " + w.brief
+	}
 	if v := s.Denied; v != nil {
 		out.Denied = &workflow.Denial{
 			Tool: v.Tool, Op: string(v.Op), Path: v.Spelled, Canonical: v.Canonical, View: v.View, Rule: v.Rule, Reason: v.Reason,
@@ -136,7 +143,9 @@ func (w *work) do(ctx context.Context, left json.RawMessage) (settled, error) {
 		case w.parked != nil:
 			return settled{}, w.parked
 		case err == nil:
-			return w.settle(r), nil
+			s := w.settle(r)
+			s.Spawned = w.spawned
+			return s, nil
 		case ctx.Err() != nil:
 			return settled{}, context.Cause(ctx)
 		case errors.As(err, &asked):
@@ -154,7 +163,7 @@ func (w *work) do(ctx context.Context, left json.RawMessage) (settled, error) {
 			return settled{}, w.broken(err)
 		}
 		s := failed(err)
-		s.Changes, s.Granted = r.Changes, w.granted
+		s.Changes, s.Granted, s.Refused = r.Changes, w.granted, w.refused
 		return s, nil
 	}
 }
@@ -223,6 +232,9 @@ func (w *work) host() tool.Host {
 	h := tool.Host{
 		Announce: func(_ context.Context, c tool.Change) error { return w.announce(&c) },
 		Progress: func(line string) { w.l.progress("%s: %s", w.brief, line) },
+	}
+	if w.l.cfg.Spawn != nil {
+		h.Spawn = w.spawn
 	}
 	if _, ok := w.l.Host.(executor.Person); ok {
 		h.Ask = w.question

@@ -150,6 +150,9 @@ func (l *loop) alone(ctx context.Context, u *use, mayAsk bool) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if !u.reads() {
+		defer writing(ctx)()
+	}
 	return l.step(ctx, u, mayAsk)
 }
 
@@ -158,6 +161,7 @@ func (l *loop) fold(u *use) (provider.Part, error) {
 	s := u.done
 	l.session.Keep(tool.Result{Seen: s.Seen, Changes: s.Changes, Cwd: s.Cwd})
 	l.reply.ToolCalls++
+	l.reply.Agents += s.Spawned
 	for _, c := range s.Changes {
 		name := c.Path
 		if rel, err := filepath.Rel(l.dir(), c.Path); err == nil && filepath.IsLocal(rel) {
@@ -176,6 +180,8 @@ func (l *loop) fold(u *use) (provider.Part, error) {
 			WithHint("allow it with a rule, or let the agent go on without it: leave out --on-deny fail")
 	case s.Denied != nil:
 		l.reply.Denials++
+	case s.Refused:
+		l.refusals++
 	case u.part.Name == todoName && !s.Error:
 		l.todo = s.Text
 	case u.part.Name == submitName && s.Error && l.submit != nil:

@@ -62,6 +62,3 @@ func data(v any) json.RawMessage {
 	return raw
 }
 
-func task(context.Context, tool.Call) (tool.Result, error) {
-	return tool.Result{}, &tool.Failed{What: "no agents can be started in this run", Next: "do the work yourself, step by step"}
-}

@@ -163,7 +163,7 @@ func TestAsk(t *testing.T) {
 func TestTask(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.fails("task", m{"prompt": "do it", "subagent_type": "x"}, "no agents can be started in this run; do the work yourself")
+	b.fails("task", m{"prompt": "do it", "subagent_type": "x"}, "no agents can be started here; do the work yourself")
 	b.fails("task", m{}, "prompt")
 }
 
