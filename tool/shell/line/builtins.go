@@ -144,6 +144,8 @@ func (w *walk) trap(c *command) flow {
 func (w *walk) shell(c *command) flow {
 	args := c.args[1:]
 	text := false
+	altered := w.altered
+	defer func() { w.altered = altered }()
 	for len(args) > 0 && args[0].shown() && (args[0].flag() || strings.HasPrefix(args[0].text, "+")) {
 		flag := args[0].text
 		args = args[1:]
@@ -154,6 +156,8 @@ func (w *walk) shell(c *command) flow {
 		case strings.HasPrefix(flag, "--"):
 		default:
 			text = text || strings.Contains(flag, "c")
+			// Options that are not known here may change how patterns are expanded.
+			w.altered = w.altered || strings.Trim(flag[1:], "ceilnoprsuvx") != "" || strings.Contains(flag, "o") && len(args) > 0 && !slices.Contains(plainOptions, args[0].text)
 			if strings.ContainsAny(flag, "oO") && len(args) > 0 {
 				args = args[1:]
 			}
@@ -178,6 +182,9 @@ func (w *walk) shell(c *command) flow {
 	w.finish(c)
 	return stays(c.in)
 }
+
+// plainOptions are values of -o that change nothing about what is read.
+var plainOptions = []string{"pipefail", "errexit", "nounset", "xtrace", "verbose"}
 
 // nested reads text that a command runs: in this shell, or in one of its own.
 // bad is called when that is not possible.

@@ -115,6 +115,14 @@ func (w *walk) simple(c *command) flow {
 	return stays(out.ok)
 }
 
+// direct reads a command that another one starts: it is no function.
+func (w *walk) direct(c *command) flow {
+	if !c.args[0].shown() {
+		return w.simple(c)
+	}
+	return w.program(c)
+}
+
 // program reads the words of a command that is no function.
 func (w *walk) program(c *command) flow {
 	name := c.args[0]
@@ -139,7 +147,7 @@ func (w *walk) program(c *command) flow {
 	w.finish(c)
 	if c.name() == "find" {
 		for _, inner := range c.executed() {
-			w.simple(&command{args: inner, text: c.text, in: c.in.join(unknown()), outer: [][]string{c.words()}, isDir: c.isDir})
+			w.direct(&command{args: inner, text: c.text, in: c.in.join(unknown()), outer: [][]string{c.words()}, isDir: c.isDir})
 		}
 	}
 	return stays(c.in)

@@ -111,10 +111,14 @@ var gitRuns = strings.Fields("--exec --upload-pack --receive-pack --ext-diff --t
 // gitWords lists options whose value is text.
 var gitWords = strings.Fields("-m --message --author --date --format --pretty --grep -S -G --since --until -n --trailer")
 
+// gitPaths lists subcommands whose operands are paths, or may be: what is a name
+// of a revision is a file that does not exist.
+var gitPaths = strings.Fields("add rm mv ls-files clean restore check-ignore apply am hash-object diff log show blame annotate whatchanged")
+
 // gitOperands notes paths: those after "--", and for subcommands whose operands
 // are paths all of them.
 func (c *command) gitOperands(sub string, args []arg, tree bool) {
-	paths := slices.Contains([]string{"add", "rm", "mv", "ls-files", "clean", "restore", "check-ignore", "apply", "am", "hash-object"}, sub)
+	paths := slices.Contains(gitPaths, sub)
 	op := tool.OpRead
 	if tree && sub != "apply" && sub != "am" {
 		op = tool.OpWrite
@@ -138,6 +142,16 @@ func (c *command) gitOperands(sub string, args []arg, tree bool) {
 	}
 	if tree && !c.wrote() {
 		c.path(".", tool.OpWrite, "work tree of git "+sub)
+	}
+	if sub == "mv" {
+		for _, o := range slices.Clone(c.operands) {
+			o.Op = tool.OpRead
+			c.operands = append(c.operands, o)
+		}
+	}
+	if sub == "grep" { // it shows what lies below, like grep -r
+		c.deep = true
+		c.path(".", tool.OpSearch, "directory of git grep")
 	}
 }
 

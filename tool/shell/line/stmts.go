@@ -164,7 +164,11 @@ func definite(file *syntax.File) map[string]bool {
 		return true
 	})
 	for _, s := range file.Stmts {
-		if f, ok := s.Cmd.(*syntax.FuncDecl); ok && f.Name != nil && !unset && !s.Background && len(s.Redirs) == 0 {
+		f, ok := s.Cmd.(*syntax.FuncDecl)
+		if !ok || f.Name == nil || unset || s.Background || len(s.Redirs) > 0 {
+			continue
+		}
+		if _, piped := f.Body.Cmd.(*syntax.BinaryCmd); !piped { // then it is declared in a shell of its own
 			names[f.Name.Value] = true
 		}
 	}

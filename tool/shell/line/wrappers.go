@@ -68,7 +68,7 @@ func (w *walk) unwrap(c *command, wrap wrapper) flow {
 		c.hide(wrap.opaque)
 		w.finish(c)
 	}
-	out := w.simple(inner)
+	out := w.direct(inner)
 	if !wrap.here {
 		return stays(c.in)
 	}
