@@ -30,6 +30,32 @@ func TestPayloadsAreEncodedAsJSON(t *testing.T) {
 	})
 }
 
+// What was written is read back, and whatever else is read as encoding/json does
+// it, however a text was changed.
+func TestPayloadsAreDecodedAsJSON(t *testing.T) {
+	t.Parallel()
+	word := rapid.OneOf(rapid.SampledFrom([]string{"", "next", "read", "é", "<", `"`}), rapid.StringMatching(`[ -~]{0,9}`))
+	change := rapid.SampledFrom([]string{"", "", "", "{", "}", `"`, `\`, ",", ":", "true", "false", "null", " ", "x", `"kind":"a",`, `,"AI":true`, `"other":"b",`, `"self":"true",`, "\x00", "\n"})
+	rapid.Check(t, func(t *rapid.T) {
+		for _, p := range []workflow.Payload{&workflow.Admitted{}, &workflow.Settled{}} {
+			draw(t, reflect.ValueOf(p).Elem(), word)
+			raw, err := workflow.EncodePayload(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := rapid.IntRange(0, len(raw)).Draw(t, "at")
+			cut := rapid.IntRange(at, min(len(raw), at+rapid.IntRange(0, 2).Draw(t, "cut"))).Draw(t, "to")
+			text := string(raw[:at]) + change.Draw(t, "change") + string(raw[cut:])
+			want := reflect.New(reflect.TypeOf(p).Elem()).Interface()
+			wantErr := json.Unmarshal([]byte(text), want)
+			got, gotErr := workflow.DecodePayload(p.EventType(), []byte(text))
+			if (wantErr == nil) != (gotErr == nil) || gotErr == nil && !reflect.DeepEqual(got, want) {
+				t.Fatalf("%s is read as %+v, %v; want %+v, %v", text, got, gotErr, want, wantErr)
+			}
+		}
+	})
+}
+
 // draw sets the texts and flags of a fact, and sometimes one of its other fields.
 func draw(t *rapid.T, v reflect.Value, word *rapid.Generator[string]) {
 	rare := rapid.IntRange(0, 4*v.NumField()).Draw(t, "rare")

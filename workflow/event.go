@@ -1,7 +1,6 @@
 package workflow
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"time"
@@ -85,18 +84,3 @@ type EventType string
 
 // Payload is what an event says: a pointer to one of the types of facts.go.
 type Payload interface{ EventType() EventType }
-
-// DecodePayload reads the payload of an event of the type. Unknown members are
-// ignored, so that an older binary reads what it understands; an unknown type is
-// an error.
-func DecodePayload(t EventType, raw []byte) (Payload, error) {
-	make, ok := payloads[t]
-	if !ok {
-		return nil, fmt.Errorf("unknown event type %q: written by a newer tenon?", t)
-	}
-	p := make()
-	if err := json.Unmarshal(raw, p); err != nil {
-		return nil, fmt.Errorf("decoding event %s: %w", t, err)
-	}
-	return p, nil
-}
