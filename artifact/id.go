@@ -77,3 +77,29 @@ func Reserved(name string) bool {
 	}
 	return '0' <= stem[3] && stem[3] <= '9'
 }
+
+// DirName returns the name of a directory for a collection. Capital letters are
+// written "=a", for file systems that do not tell them apart.
+func DirName(name string) string {
+	var b strings.Builder
+	for i := range len(name) {
+		if 'A' <= name[i] && name[i] <= 'Z' {
+			b.WriteByte('=')
+		}
+		b.WriteByte(name[i])
+	}
+	return strings.ToLower(b.String())
+}
+
+// FromDirName returns the collection of a directory; false when it is none.
+func FromDirName(dir string) (string, bool) {
+	parts := strings.Split(dir, "=")
+	for i, p := range parts[1:] {
+		if p == "" {
+			return "", false
+		}
+		parts[i+1] = strings.ToUpper(p[:1]) + p[1:]
+	}
+	name := strings.Join(parts, "")
+	return name, CheckName(name) == nil && DirName(name) == dir
+}

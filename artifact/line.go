@@ -34,6 +34,7 @@ type wire struct {
 	Language string  `json:"language,omitempty"`
 	Version  int64   `json:"version"`
 	Digest   string  `json:"sha256,omitempty"`
+	Bytes    *int64  `json:"bytes,omitempty"` // where the content is elsewhere
 	Content  *string `json:"content,omitempty"`
 	At       int64   `json:"at"`
 	Author   Author  `json:"author,omitempty"`
@@ -42,18 +43,40 @@ type wire struct {
 
 // Append adds the line to dst, with its line end.
 func (l *Line) Append(dst []byte) ([]byte, error) {
-	w := wire{
-		ID: l.ID, Seq: l.Seq, Device: l.Device, Artifact: l.Artifact, Language: l.Language,
-		Version: l.Version, At: l.At, Author: l.Author, Deleted: l.Deleted,
-	}
+	w := l.wire()
 	if !l.Deleted {
-		w.Title, w.Mime, w.Digest, w.Content = &l.Title, &l.Mime, l.Digest, &l.Content
+		w.Content = &l.Content
 	}
+	return w.append(dst)
+}
+
+// AppendReference adds a line to dst, with its line end, that names the content of
+// the revision instead of holding it.
+func (r *Revision) AppendReference(dst []byte) ([]byte, error) {
+	w := r.wire()
+	if !r.Deleted {
+		w.Bytes = &r.Bytes
+	}
+	return w.append(dst)
+}
+
+func (r *Revision) wire() *wire {
+	w := &wire{
+		ID: r.ID, Seq: r.Seq, Device: r.Device, Artifact: r.Artifact, Language: r.Language,
+		Version: r.Version, At: r.At, Author: r.Author, Deleted: r.Deleted,
+	}
+	if !r.Deleted {
+		w.Title, w.Mime, w.Digest = &r.Title, &r.Mime, r.Digest
+	}
+	return w
+}
+
+func (w *wire) append(dst []byte) ([]byte, error) {
 	out := bytes.NewBuffer(dst)
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(w); err != nil {
-		return dst, fmt.Errorf("writing a revision of %s: %w", l.Artifact, err)
+		return dst, fmt.Errorf("writing a revision of %s: %w", w.Artifact, err)
 	}
 	return out.Bytes(), nil
 }
@@ -113,31 +136,49 @@ func (b *BadLine) Code() workflow.Code { return workflow.CodeInvalidArtifact }
 // is missing or of another type makes it foreign, one that is not known is
 // dropped. The error is a *BadLine.
 func DecodeLine(raw []byte) (Line, error) {
-	var members map[string]json.RawMessage
-	if !utf8.Valid(raw) {
-		return Line{}, &BadLine{Why: Torn, Err: errors.New("it is not UTF-8 text")}
-	}
-	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
-		return Line{}, &BadLine{Why: Torn, Err: err}
-	}
-	d := decoder{members: members}
-	if f := d.integer("format", false, 1); d.err == nil && f != 1 {
-		return Line{}, &BadLine{Why: Newer, Err: fmt.Errorf("its format is %d", f)}
-	}
-	l := d.line()
-	if d.err == nil && !l.Deleted {
-		l.Digest, l.Bytes = Digest(l.Content), int64(len(l.Content))
-		if said := d.text("sha256", false); d.err == nil && said != "" && said != l.Digest {
+	var content string
+	r, err := decodeRevision(raw, func(d *decoder, r *Revision) {
+		content = d.text("content", true)
+		said := d.text("sha256", false)
+		r.Digest, r.Bytes = Digest(content), int64(len(content))
+		if d.err == nil && said != "" && said != r.Digest {
 			d.err = errors.New("its content is not the one of its digest")
 		}
+	})
+	return Line{Revision: r, Content: content}, err
+}
+
+// DecodeReference reads a line that AppendReference wrote. The error is a *BadLine.
+func DecodeReference(raw []byte) (Revision, error) {
+	return decodeRevision(raw, func(d *decoder, r *Revision) {
+		r.Digest, r.Bytes = d.text("sha256", true), d.integer("bytes", true, 0)
+	})
+}
+
+// decodeRevision reads a revision; content reads what is said of its content.
+func decodeRevision(raw []byte, content func(*decoder, *Revision)) (Revision, error) {
+	var members map[string]json.RawMessage
+	if !utf8.Valid(raw) {
+		return Revision{}, &BadLine{Why: Torn, Err: errors.New("it is not UTF-8 text")}
+	}
+	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
+		return Revision{}, &BadLine{Why: Torn, Err: err}
+	}
+	d := &decoder{members: members}
+	if f := d.integer("format", false, 1); d.err == nil && f != 1 {
+		return Revision{}, &BadLine{Why: Newer, Err: fmt.Errorf("its format is %d", f)}
+	}
+	r := d.revision()
+	if !r.Deleted {
+		content(d, &r)
 	}
 	if d.err == nil {
-		d.err = l.Check()
+		d.err = r.Check()
 	}
 	if d.err != nil {
-		return Line{}, &BadLine{Why: Foreign, Err: d.err}
+		return Revision{}, &BadLine{Why: Foreign, Err: d.err}
 	}
-	return l, nil
+	return r, nil
 }
 
 // decoder reads the members of a line; err is the first thing that is wrong.
@@ -146,15 +187,14 @@ type decoder struct {
 	err     error
 }
 
-func (d *decoder) line() Line {
-	var l Line
-	l.Deleted = d.flag("deleted")
-	whole := !l.Deleted
-	l.ID, l.Seq, l.Device = d.text("id", false), d.integer("seq", false, 0), d.text("device", false)
-	l.Artifact, l.Title, l.Mime = d.text("artifact", true), d.text("title", whole), d.text("mime", whole)
-	l.Language, l.Version, l.Content = d.text("language", false), d.integer("version", true, 0), d.text("content", whole)
-	l.At, l.Author = d.moment("at"), Author(d.text("author", false))
-	return l
+func (d *decoder) revision() (r Revision) {
+	r.Deleted = d.flag("deleted")
+	whole := !r.Deleted
+	r.ID, r.Seq, r.Device = d.text("id", false), d.integer("seq", false, 0), d.text("device", false)
+	r.Artifact, r.Title, r.Mime = d.text("artifact", true), d.text("title", whole), d.text("mime", whole)
+	r.Language, r.Version = d.text("language", false), d.integer("version", true, 0)
+	r.At, r.Author = d.moment("at"), Author(d.text("author", false))
+	return r
 }
 
 // member reads a member into a place; false when it is not there.

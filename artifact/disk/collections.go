@@ -88,7 +88,7 @@ func (c *Collections) Open(ctx context.Context, name string) (artifact.Collectio
 	defer c.mu.Unlock()
 	s := c.open[name]
 	if s == nil {
-		s = &collection{all: c, name: name, dir: encode(name)}
+		s = &collection{all: c, name: name, dir: artifact.DirName(name)}
 		c.open[name] = s
 	}
 	return s, ctx.Err()
@@ -105,7 +105,7 @@ func (c *Collections) Names(ctx context.Context) ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		name, ok := decode(e.Name())
+		name, ok := artifact.FromDirName(e.Name())
 		if !ok || !e.IsDir() {
 			continue
 		}
@@ -115,31 +115,6 @@ func (c *Collections) Names(ctx context.Context) ([]string, error) {
 	}
 	slices.Sort(names)
 	return names, ctx.Err()
-}
-
-// encode returns the directory of a collection.
-func encode(name string) string {
-	var b strings.Builder
-	for i := range len(name) {
-		if 'A' <= name[i] && name[i] <= 'Z' {
-			b.WriteByte('=')
-		}
-		b.WriteByte(name[i])
-	}
-	return strings.ToLower(b.String())
-}
-
-// decode returns the name of a directory; false when it is not one of ours.
-func decode(dir string) (string, bool) {
-	parts := strings.Split(dir, "=")
-	for i, p := range parts[1:] {
-		if p == "" {
-			return "", false
-		}
-		parts[i+1] = strings.ToUpper(p[:1]) + p[1:]
-	}
-	name := strings.Join(parts, "")
-	return name, artifact.CheckName(name) == nil && encode(name) == dir
 }
 
 // enter makes the directory ready for writing, and the place known by a name.

@@ -108,7 +108,7 @@ func (c *Collections) used(ctx context.Context) (map[string]bool, error) {
 
 // inspect reads the log of a collection anew, with eyes of its own.
 func (c *Collections) inspect(name string, see func(*artifact.Revision)) ([]Bad, error) {
-	s := &collection{all: c, name: name, dir: encode(name)}
+	s := &collection{all: c, name: name, dir: artifact.DirName(name)}
 	err := s.catchUp()
 	for _, r := range s.journal.log.Revisions() {
 		see(&r)
