@@ -266,6 +266,10 @@ func TestHugeDirectory(t *testing.T) {
 	}
 	must(t, os.WriteFile(w.path("proj/many/0000007"), []byte("needle\n"), 0o600))
 	a := w.agent("deny Read(many/0000005)")
+	expanded := "ask" // the pattern stands for more than is listed
+	if n <= 40_000 {
+		expanded = "deny"
+	}
 	for _, c := range []struct{ call, outcome, tells string }{
 		{"ls path=many", "allow", fmt.Sprintf("[the first 500 of %d entries by name", n-1)},
 		{"ls path=many limit=3", "allow", "0000000  0 bytes\n0000001  0 bytes\n0000002  0 bytes\n"},
@@ -276,7 +280,7 @@ func TestHugeDirectory(t *testing.T) {
 		{"edit path=many/0000007 old_string=needle new_string=thread", "allow", ""},
 		{"write path=many/new content=x", "allow", ""},
 		{"bash ls many | wc -l", "allow", fmt.Sprint(n + 1)},
-		{"bash grep -r needle many", "deny", ""}, {"bash cat many/*5", "ask", ""},
+		{"bash grep -r needle many", "deny", ""}, {"bash cat many/*5", expanded, ""},
 	} {
 		soon(t, c.call, func() {
 			begin := time.Now()
