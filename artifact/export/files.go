@@ -54,7 +54,7 @@ func Write(ctx context.Context, from artifact.Collection, o Options) ([]Written,
 	defer p.root.Close() //nolint:errcheck // a root is a place, nothing is written through its end
 	e := exporter{place: p, from: from, names: shelf{IndexFile: true, LogFile: true}}
 	if o.All {
-		err = e.history(ctx, list)
+		err = e.history(ctx, list, len(o.Only) == 0)
 	} else {
 		err = e.current(ctx, list)
 	}
@@ -102,8 +102,9 @@ func (e *exporter) current(ctx context.Context, list []artifact.Descriptor) erro
 	return nil
 }
 
-// history writes all versions, the descriptors and the log.
-func (e *exporter) history(ctx context.Context, list []artifact.Descriptor) error {
+// history writes all versions, the descriptors and the log. whole tells that all
+// artifacts are in the list; then the deletions are in the log too.
+func (e *exporter) history(ctx context.Context, list []artifact.Descriptor, whole bool) error {
 	raw, err := json.MarshalIndent(list, "", "  ")
 	if err != nil {
 		return err
@@ -121,7 +122,7 @@ func (e *exporter) history(ctx context.Context, list []artifact.Descriptor) erro
 				return err
 			}
 			dir, ok := dirs[c.Artifact]
-			if !ok {
+			if !ok && !(whole && c.Deleted) {
 				continue
 			}
 			if err := e.revision(ctx, &c, log, func(ext string) string {

@@ -150,7 +150,7 @@ func link(o PublishOptions, at string) (string, error) {
 		return (&url.URL{Scheme: "file", Path: whole}).String(), nil
 	}
 	base, err := url.Parse(o.BaseURL)
-	if err != nil || base.Scheme != "https" && base.Scheme != "http" || base.Host == "" {
+	if err != nil || base.Scheme != "https" && base.Scheme != "http" || base.Host == "" || base.RawQuery != "" || base.ForceQuery || base.Fragment != "" {
 		return "", workflow.Errorf(workflow.CodeInvalidArguments, "the base URL %q is none", o.BaseURL).WithHint("give one such as https://example.com/pub")
 	}
 	u := base.JoinPath(at)

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/tenonrun/tenon/artifact"
@@ -59,7 +58,7 @@ func Sync(ctx context.Context, c artifact.Collection, o SyncOptions) (Synced, er
 		return done, fmt.Errorf("syncing artifacts: %w", err)
 	}
 	defer p.root.Close() //nolint:errcheck // a root is a place, nothing is written through its end
-	s := syncer{SyncOptions: o, place: p, dir: artifact.DirName(o.Collection), there: map[string]artifact.Revision{}, mine: map[string]bool{}, done: &done}
+	s := syncer{SyncOptions: o, place: p, dir: artifact.DirName(o.Collection), there: map[artifact.Revision]bool{}, done: &done}
 	for _, step := range []func(context.Context, artifact.Collection) error{s.read, s.pull, s.push} {
 		if err := step(ctx, c); err != nil {
 			return done, fmt.Errorf("syncing artifacts with %s: %w", o.Dir, err)
@@ -72,9 +71,9 @@ type syncer struct {
 	SyncOptions
 	place *place
 	dir   string
-	there map[string]artifact.Revision // in the directory, by their lines
-	mine  map[string]bool              // lines of our file
-	order []string                     // of there
+	there map[artifact.Revision]bool // in the directory
+	order []artifact.Revision        // of there
+	mine  []artifact.Revision        // in the file of this place
 	done  *Synced
 }
 
@@ -119,48 +118,53 @@ func (s *syncer) readFile(ctx context.Context, name string) error {
 			s.done.Skipped++
 			continue
 		}
-		s.note(line, &r, name == s.file())
+		if name == s.file() {
+			s.mine = append(s.mine, r)
+		}
+		if !s.there[r] {
+			s.there[r] = true
+			s.order = append(s.order, r)
+		}
 	}
 	return ctx.Err()
 }
 
-// note knows a line of the directory.
-func (s *syncer) note(line string, r *artifact.Revision, mine bool) {
-	if _, known := s.there[line]; !known {
-		s.there[line] = *r
-		s.order = append(s.order, line)
-	}
-	if mine {
-		s.mine[line] = true
-	}
-}
-
-// pull takes what the collection lacks.
+// pull takes what the collection lacks, and leaves out what is deleted.
 func (s *syncer) pull(ctx context.Context, c artifact.Collection) error {
-	here := map[string]bool{}
+	here := map[artifact.Revision]bool{}
+	var both artifact.Log
 	for copied, err := range c.Export(ctx) {
+		if err == nil {
+			here[copied.Revision] = true
+			_, err = both.Add(copied.Revision)
+		}
 		if err != nil {
 			return err
 		}
-		line, err := reference(&copied.Revision)
+	}
+	var clashes []string
+	for _, r := range s.order {
+		fate, err := both.Add(r)
 		if err != nil {
 			return err
 		}
-		here[line] = true
+		if fate == artifact.Clash {
+			clashes = append(clashes, r.ID)
+		}
 	}
 	var err error
-	s.done.Pulled, err = c.Merge(ctx, s.fresh(here))
+	s.done.Pulled, err = c.Merge(ctx, s.fresh(both.Revisions(), here))
+	s.done.Pulled.Clashes = append(s.done.Pulled.Clashes, clashes...)
 	return err
 }
 
 // fresh yields the revisions that are not here and whose contents have arrived.
-func (s *syncer) fresh(here map[string]bool) iter.Seq2[artifact.Copy, error] {
+func (s *syncer) fresh(all []artifact.Revision, here map[artifact.Revision]bool) iter.Seq2[artifact.Copy, error] {
 	return func(yield func(artifact.Copy, error) bool) {
-		for _, line := range s.order {
-			if here[line] {
+		for _, r := range all {
+			if here[r] {
 				continue
 			}
-			r := s.there[line]
 			var content string
 			if !r.Deleted {
 				var err error
@@ -174,11 +178,6 @@ func (s *syncer) fresh(here map[string]bool) iter.Seq2[artifact.Copy, error] {
 			}
 		}
 	}
-}
-
-func reference(r *artifact.Revision) (string, error) {
-	line, err := r.AppendReference(nil)
-	return strings.TrimSuffix(string(line), "\n"), err
 }
 
 func blobName(digest string) string { return path.Join("blobs", digest[:2], digest[2:]) }
@@ -202,39 +201,32 @@ func (s *syncer) content(r *artifact.Revision) (string, error) {
 
 // push brings what the directory lacks: first the contents, then the lines.
 func (s *syncer) push(ctx context.Context, c artifact.Collection) error {
-	var fresh []string
+	lines := s.mine
 	for copied, err := range c.Export(ctx) {
-		if err != nil {
+		if err == nil {
+			err = s.bring(ctx, &copied)
+		}
+		switch {
+		case err != nil:
 			return err
-		}
-		line, err := reference(&copied.Revision)
-		if err != nil {
-			return err
-		}
-		_, there := s.there[line]
-		if there && s.whole(&copied.Revision) {
-			continue
-		}
-		if !copied.Deleted {
-			if err := s.bring(ctx, &copied); err != nil {
-				return err
-			}
-			if !s.whole(&copied.Revision) {
-				s.done.Lost++
-				continue
-			}
-		}
-		if !there {
-			fresh = append(fresh, line)
+		case !s.whole(&copied.Revision):
+			s.done.Lost++
+		case !s.there[copied.Revision]:
+			lines = append(lines, copied.Revision)
+			s.done.Pushed++
 		}
 	}
-	s.done.Pushed = len(fresh)
-	if len(fresh) == 0 {
+	if s.done.Pushed == 0 {
 		return nil
 	}
-	lines := slices.DeleteFunc(slices.Clone(s.order), func(line string) bool { return !s.mine[line] })
-	lines = append(lines, fresh...)
-	return s.place.put(s.file(), []byte(strings.Join(lines, "\n")+"\n"))
+	var raw []byte
+	for _, r := range lines {
+		var err error
+		if raw, err = r.AppendReference(raw); err != nil {
+			return err
+		}
+	}
+	return s.place.put(s.file(), raw)
 }
 
 // whole reports whether the directory has the content of a revision, by its size.
