@@ -1,6 +1,12 @@
 package runcontext
 
-import "encoding/json"
+import (
+	"cmp"
+	"encoding/json"
+	"strings"
+
+	"github.com/tenonrun/tenon/workflow"
+)
 
 // Workspace is what a turn has around it: a manifest with its inputs bound, or the
 // workspace block of a composition. Its JSON form is hashed; the values of
@@ -96,4 +102,75 @@ type Variable struct {
 type Part struct {
 	Text       string `json:"text,omitempty"`
 	Credential string `json:"credential,omitempty"`
+}
+
+// inputsFile is in slot inputs, always.
+const inputsFile = "inputs.json"
+
+// Entries returns the entries that the workspace itself gives: inputs.json, seed
+// files with content, and the root of deliverables where it is mounted. Everything
+// else (uploads, references, repositories, specs, skills) is the caller's to add.
+func (w *Workspace) Entries() []Entry {
+	inputs := w.Inputs
+	if len(inputs) == 0 {
+		inputs = json.RawMessage("{}")
+	}
+	entries := []Entry{Literal(SlotInputs, inputsFile, inputs)}
+	modes := map[Slot]Mode{}
+	for _, m := range w.Mounts {
+		modes[m.Slot] = m.Mode
+		if m.Slot == SlotDeliverables {
+			entries = append(entries, Entry{Path: m.Slot.Dir(), Slot: m.Slot, Mode: m.Mode})
+		}
+	}
+	for _, s := range w.Seeds {
+		if s.Content == nil {
+			continue
+		}
+		e := Literal(s.Slot, s.Path, []byte(*s.Content))
+		if modes[s.Slot] == ReadWrite {
+			e.Mode = ReadWrite
+		}
+		e.Source = &Source{Kind: "seed"}
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+// Environ returns the variables as NAME=value, with credentials filled in. A
+// required credential that is not there is an error; one that is not required
+// leaves out the variables that need it, and is told in missing.
+func (w *Workspace) Environ(credentials map[string]string) (env, missing []string, err error) {
+	for _, c := range w.Credentials {
+		if _, ok := credentials[c.Name]; ok {
+			continue
+		}
+		if c.Required {
+			return nil, nil, workflow.Errorf(workflow.CodeInvalidWorkspace, "credential %s (%s) is required and not there", c.Name, c.Kind).
+				WithHint("provide %s", cmp.Or(c.SourceRef, c.Name))
+		}
+		missing = append(missing, c.Name)
+	}
+	for _, v := range w.Env {
+		value, ok := v.fill(credentials)
+		if ok {
+			env = append(env, v.Name+"="+value)
+		}
+	}
+	return env, missing, nil
+}
+
+func (v Variable) fill(credentials map[string]string) (string, bool) {
+	var b strings.Builder
+	for _, p := range v.Parts {
+		b.WriteString(p.Text)
+		if p.Credential != "" {
+			secret, ok := credentials[p.Credential]
+			if !ok {
+				return "", false
+			}
+			b.WriteString(secret)
+		}
+	}
+	return b.String(), true
 }
