@@ -167,7 +167,10 @@ func (e *Engine) before(ctx context.Context, s *history.State, v workflow.VisitI
 		return fmt.Errorf("reading run %s: %w", s.ID, err)
 	}
 	for low, high := int64(0), newest.Seq; high-low > closeEnough; {
-		middle := low + (high-low+1)/2
+		middle := high
+		if high-low > int64(e.cfg.Snapshot) { // else there is one at most
+			middle = low + (high-low+1)/2
+		}
 		snap, err := e.cfg.Store.Snapshot(ctx, s.ID, middle)
 		if err != nil {
 			return fmt.Errorf("reading run %s: %w", s.ID, err)
