@@ -169,7 +169,9 @@ func decodeRevision(raw []byte, content func(*decoder, *Revision)) (Revision, er
 		return Revision{}, &BadLine{Why: Newer, Err: fmt.Errorf("its format is %d", f)}
 	}
 	r := d.revision()
-	if !r.Deleted {
+	if r.Deleted {
+		r.Title, r.Mime, r.Language = "", "", ""
+	} else {
 		content(d, &r)
 	}
 	if d.err == nil {

@@ -97,6 +97,7 @@ type memory struct {
 	bodies map[string]string // by digest
 }
 
+// Put keeps a draft as the next revision.
 func (s *memory) Put(ctx context.Context, d Draft) (Receipt, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,6 +116,7 @@ func (s *memory) Put(ctx context.Context, d Draft) (Receipt, error) {
 	return receipt, err
 }
 
+// Edit keeps a person's text as the next revision.
 func (s *memory) Edit(ctx context.Context, e Edit) (Descriptor, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,12 +145,14 @@ func (s *memory) keep(r Revision, content string) (Descriptor, error) {
 	return d, nil
 }
 
+// List returns all artifacts.
 func (s *memory) List(ctx context.Context) ([]Descriptor, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.log.List(), ctx.Err()
 }
 
+// Get returns an artifact with all its versions.
 func (s *memory) Get(ctx context.Context, id string) (Artifact, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,6 +162,7 @@ func (s *memory) Get(ctx context.Context, id string) (Artifact, error) {
 	return s.log.Get(id)
 }
 
+// Read returns a version and its content.
 func (s *memory) Read(ctx context.Context, id string, version int64) (Revision, string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,6 +176,7 @@ func (s *memory) Read(ctx context.Context, id string, version int64) (Revision, 
 	return r, s.bodies[r.Digest], nil
 }
 
+// Delete forgets an artifact.
 func (s *memory) Delete(ctx context.Context, id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,6 +190,7 @@ func (s *memory) Delete(ctx context.Context, id string) error {
 	return err
 }
 
+// Publish notes what was sent where.
 func (s *memory) Publish(ctx context.Context, id string, p *Publication) (Descriptor, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,6 +200,7 @@ func (s *memory) Publish(ctx context.Context, id string, p *Publication) (Descri
 	return s.log.Publish(id, p)
 }
 
+// Export returns the revisions and deletions in the order of the log.
 func (s *memory) Export(ctx context.Context) iter.Seq2[Copy, error] {
 	s.mu.Lock()
 	list := s.log.Revisions()
@@ -220,6 +228,7 @@ func (s *memory) body(r *Revision) (string, error) {
 	return b, nil
 }
 
+// Merge takes revisions as they happened.
 func (s *memory) Merge(ctx context.Context, copies iter.Seq2[Copy, error]) (Merged, error) {
 	var m Merged
 	for c, err := range copies {

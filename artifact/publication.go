@@ -34,7 +34,7 @@ func (d *Descriptor) Stale() bool {
 }
 
 func (p *Publication) check(id string) error {
-	why := ""
+	var why string
 	switch {
 	case p.URL == "" || controls(p.URL):
 		why = "its URL is not one"

@@ -76,7 +76,7 @@ func (r *Revision) Check() error {
 		return workflow.Errorf(workflow.CodeSeqOutOfRange, "a revision of %s has the counter %d and the number %d, beyond %d", r.Artifact, r.Seq, r.Version, int64(MaxSeq)).
 			WithHint("the device that wrote it is broken; leave its log out")
 	}
-	why := ""
+	var why string
 	switch {
 	case r.Version < 1:
 		why = "its number is below 1"

@@ -198,7 +198,7 @@ func (s *text) UnmarshalJSON(raw []byte) error {
 		return nil
 	}
 	if err := json.Unmarshal(raw, &r); err != nil || len(r.Repeat) != 2 {
-		return fmt.Errorf("%s is no text: %v", raw, err)
+		return fmt.Errorf("%s is no text: %w", raw, err)
 	}
 	*s = text(strings.Repeat(r.Repeat[0].(string), int(r.Repeat[1].(float64))))
 	return nil

@@ -141,12 +141,12 @@ func (s *collection) commit(reuses bool, f func() error) error {
 // Put keeps a draft as the next revision.
 func (s *collection) Put(ctx context.Context, d artifact.Draft) (artifact.Receipt, error) {
 	var receipt artifact.Receipt
-	err := s.write(ctx, func(log *artifact.Log) error {
-		r, err := log.PlanPut(d, s.stamp(), s.all.cfg.Limits)
+	err := s.write(ctx, func(l *artifact.Log) error {
+		r, err := l.PlanPut(d, s.stamp(), s.all.cfg.Limits)
 		if err != nil {
 			return err
 		}
-		told := log.Receipt(&r)
+		told := l.Receipt(&r)
 		if told.Descriptor, err = s.keep(r, d.Content); err == nil {
 			receipt = told
 		}
@@ -158,8 +158,8 @@ func (s *collection) Put(ctx context.Context, d artifact.Draft) (artifact.Receip
 // Edit keeps a person's text as the next revision.
 func (s *collection) Edit(ctx context.Context, e artifact.Edit) (artifact.Descriptor, error) {
 	var d artifact.Descriptor
-	err := s.write(ctx, func(log *artifact.Log) error {
-		r, err := log.PlanEdit(e, s.stamp(), s.all.cfg.Limits)
+	err := s.write(ctx, func(l *artifact.Log) error {
+		r, err := l.PlanEdit(e, s.stamp(), s.all.cfg.Limits)
 		if err == nil {
 			d, err = s.keep(r, e.Content)
 		}
@@ -171,8 +171,8 @@ func (s *collection) Edit(ctx context.Context, e artifact.Edit) (artifact.Descri
 // List returns all artifacts.
 func (s *collection) List(ctx context.Context) ([]artifact.Descriptor, error) {
 	var list []artifact.Descriptor
-	err := s.current(ctx, func(log *artifact.Log) error {
-		list = log.List()
+	err := s.current(ctx, func(l *artifact.Log) error {
+		list = l.List()
 		return nil
 	})
 	return list, s.doing("listing artifacts", "", err)
@@ -181,8 +181,8 @@ func (s *collection) List(ctx context.Context) ([]artifact.Descriptor, error) {
 // Get returns an artifact with all its versions.
 func (s *collection) Get(ctx context.Context, id string) (artifact.Artifact, error) {
 	var a artifact.Artifact
-	err := s.current(ctx, func(log *artifact.Log) (err error) {
-		a, err = log.Get(id)
+	err := s.current(ctx, func(l *artifact.Log) (err error) {
+		a, err = l.Get(id)
 		return err
 	})
 	return a, s.doing("reading artifact", id, err)
@@ -191,8 +191,8 @@ func (s *collection) Get(ctx context.Context, id string) (artifact.Artifact, err
 // Read returns a version and its content.
 func (s *collection) Read(ctx context.Context, id string, version int64) (artifact.Revision, string, error) {
 	var r artifact.Revision
-	err := s.current(ctx, func(log *artifact.Log) (err error) {
-		r, err = log.Find(id, version)
+	err := s.current(ctx, func(l *artifact.Log) (err error) {
+		r, err = l.Find(id, version)
 		return err
 	})
 	var content string
@@ -207,8 +207,8 @@ func (s *collection) Read(ctx context.Context, id string, version int64) (artifa
 
 // Delete forgets an artifact.
 func (s *collection) Delete(ctx context.Context, id string) error {
-	err := s.write(ctx, func(log *artifact.Log) error {
-		r, err := log.PlanDelete(id, s.stamp())
+	err := s.write(ctx, func(l *artifact.Log) error {
+		r, err := l.PlanDelete(id, s.stamp())
 		if err == nil {
 			err = s.append([]artifact.Revision{r})
 		}
@@ -221,8 +221,8 @@ func (s *collection) Delete(ctx context.Context, id string) error {
 func (s *collection) Export(ctx context.Context) iter.Seq2[artifact.Copy, error] {
 	return func(yield func(artifact.Copy, error) bool) {
 		var list []artifact.Revision
-		err := s.current(ctx, func(log *artifact.Log) error {
-			list = log.Revisions()
+		err := s.current(ctx, func(l *artifact.Log) error {
+			list = l.Revisions()
 			return nil
 		})
 		if err != nil {

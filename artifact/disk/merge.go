@@ -28,7 +28,7 @@ func (s *collection) Merge(ctx context.Context, copies iter.Seq2[artifact.Copy, 
 	var batch []pending
 	size := int64(0)
 	flush := func() error {
-		err := s.write(ctx, func(log *artifact.Log) error { return s.takeIn(ctx, log, batch, &m) })
+		err := s.write(ctx, func(l *artifact.Log) error { return s.takeIn(ctx, l, batch, &m) })
 		batch, size = batch[:0], 0
 		return err
 	}
@@ -86,7 +86,7 @@ func (p *pending) fetch(ctx context.Context) (err error) {
 }
 
 // takeIn keeps what is new in a batch.
-func (s *collection) takeIn(ctx context.Context, log *artifact.Log, batch []pending, m *artifact.Merged) error {
+func (s *collection) takeIn(ctx context.Context, l *artifact.Log, batch []pending, m *artifact.Merged) error {
 	reuses := false
 	for i := range batch {
 		reuses = reuses || !batch[i].read && !batch[i].Deleted
@@ -98,7 +98,7 @@ func (s *collection) takeIn(ctx context.Context, log *artifact.Log, batch []pend
 		planned := artifact.Log{} // what of the batch is taken already
 		for i := range batch {
 			p := &batch[i]
-			fate, err := s.judge(ctx, p, log, &planned)
+			fate, err := s.judge(ctx, p, l, &planned)
 			var unread *unreadable
 			if errors.As(err, &unread) {
 				return unread.err
@@ -129,8 +129,8 @@ type unreadable struct{ err error }
 func (u *unreadable) Error() string { return u.err.Error() }
 
 // judge says what becomes of a revision, and notes it in planned when it is taken.
-func (s *collection) judge(ctx context.Context, p *pending, log, planned *artifact.Log) (artifact.Fate, error) {
-	fate, err := log.Try(&p.Revision)
+func (s *collection) judge(ctx context.Context, p *pending, l, planned *artifact.Log) (artifact.Fate, error) {
+	fate, err := l.Try(&p.Revision)
 	if err == nil && fate == artifact.Added {
 		fate, err = planned.Try(&p.Revision)
 	}

@@ -17,14 +17,14 @@ const publicationsFile = "publications.json"
 // Publish notes what was sent where.
 func (s *collection) Publish(ctx context.Context, id string, p *artifact.Publication) (artifact.Descriptor, error) {
 	var d artifact.Descriptor
-	err := s.write(ctx, func(log *artifact.Log) error {
-		before := log.Publications()
-		now, err := log.Publish(id, p)
+	err := s.write(ctx, func(l *artifact.Log) error {
+		before := l.Publications()
+		now, err := l.Publish(id, p)
 		if err != nil {
 			return err
 		}
-		if err := s.keepPublications(log); err != nil {
-			log.SetPublications(before)
+		if err := s.keepPublications(l); err != nil {
+			l.SetPublications(before)
 			return err
 		}
 		d = now
@@ -33,8 +33,8 @@ func (s *collection) Publish(ctx context.Context, id string, p *artifact.Publica
 	return d, s.doing("publishing artifact", id, err)
 }
 
-func (s *collection) keepPublications(log *artifact.Log) error {
-	raw, err := json.MarshalIndent(log.Publications(), "", "  ")
+func (s *collection) keepPublications(l *artifact.Log) error {
+	raw, err := json.MarshalIndent(l.Publications(), "", "  ")
 	if err != nil {
 		return err
 	}

@@ -131,7 +131,7 @@ func TestWriteAll(t *testing.T) {
 	}
 	again := place(t, "C")
 	m, err := again.Merge(t.Context(), artifact.Copies(artifact.Lines(strings.NewReader(got[export.LogFile]), 0), func(b *artifact.BadLine) { t.Error(b) }))
-	if err != nil || m.Added != 3 {
+	if err != nil || m.Added != 4 {
 		t.Errorf("the log came back as %+v (%v)", m, err)
 	}
 	if one, two := lines(t, c), lines(t, again); one != two {

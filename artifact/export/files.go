@@ -136,7 +136,7 @@ func (e *exporter) history(ctx context.Context, list []artifact.Descriptor, whol
 }
 
 // revision writes a revision into its file and into the log.
-func (e *exporter) revision(ctx context.Context, c *artifact.Copy, log io.Writer, file func(ext string) string) error {
+func (e *exporter) revision(ctx context.Context, c *artifact.Copy, to io.Writer, file func(ext string) string) error {
 	l := artifact.Line{Revision: c.Revision}
 	if !c.Deleted {
 		var err error
@@ -152,7 +152,7 @@ func (e *exporter) revision(ctx context.Context, c *artifact.Copy, log io.Writer
 	if err != nil {
 		return err
 	}
-	_, err = log.Write(raw)
+	_, err = to.Write(raw)
 	return err
 }
 
