@@ -57,15 +57,26 @@ and the parent never changes. Files are not rolled back.`,
 			if err != nil {
 				return history.Result{}, err
 			}
-			fmt.Fprintf(a.std.Err, "fork %s of %s\n", fork, q.Run)
 			if noRun {
-				return t.Inspect(ctx, fork)
+				fmt.Fprintf(a.std.Err, "fork %s of %s is made; nothing of it runs yet\n", fork, q.Run)
+				return a.made(ctx, t, fork)
 			}
+			fmt.Fprintf(a.std.Err, "fork %s of %s\n", fork, q.Run)
 			w.resume(ctx, fork)
 			return t.Resume(ctx, fork, a.who())
 		})
 	}
 	return c
+}
+
+// made shows a run that was only to be made: that it waits to be driven is what
+// was asked for.
+func (a *app) made(ctx context.Context, t *tenon.Tenon, run workflow.RunID) (history.Result, error) {
+	res, err := t.Inspect(ctx, run)
+	if res.Status == workflow.StatusInterrupted {
+		res.Exit = 0
+	}
+	return res, err
 }
 
 // forkAt forks before the node, visit or question that q.Node names.

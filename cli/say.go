@@ -268,18 +268,13 @@ func (a *app) cancelCmd() *cobra.Command {
 	lastFlag(c, &last)
 	c.Flags().StringVar(&reason, "reason", "", "why, kept in the history")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		err := a.driving(cmd.Context(), d, func(t *tenon.Tenon, w *watcher) (history.Result, error) {
+		return a.driving(cmd.Context(), d, func(t *tenon.Tenon, w *watcher) (history.Result, error) {
 			id, err := a.find(cmd.Context(), t, args, last)
 			if err != nil {
 				return history.Result{}, err
 			}
 			return a.say(cmd.Context(), t, w, id, id, engine.Control{Cancel: &workflow.CancelRequested{Reason: reason}}, false)
 		})
-		var st statusError
-		if errors.As(err, &st) && (st.status == workflow.StatusCancelled || st.status == workflow.StatusRunning) {
-			return nil // what was asked for
-		}
-		return err
 	}
 	return c
 }
