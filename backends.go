@@ -21,6 +21,7 @@ import (
 	"github.com/tenonrun/tenon/provider/gemini"
 	"github.com/tenonrun/tenon/provider/responses"
 	"github.com/tenonrun/tenon/provider/scripted"
+	"github.com/tenonrun/tenon/routing"
 	"github.com/tenonrun/tenon/tool/plan"
 	"github.com/tenonrun/tenon/workflow"
 )
@@ -43,6 +44,7 @@ type backends struct {
 	made    map[string]backend
 	blocked map[string]error // providers that can be described and not used
 	equip   func(executor.Turn) (native.Gear, error)
+	matrix  func() (*routing.Matrix, error) // of the project
 }
 
 // backend is one made executor.
@@ -140,6 +142,7 @@ func (b *backends) get(name string) (backend, error) {
 	b.made[name] = backend{conf: cfg, executor: native.New(native.Config{
 		Provider: p, Model: cfg.Model, Command: commands.render, Native: cfg.Type == scriptedName,
 		Equip: b.equip, Submit: plan.Submit,
+		ContextLimit: func(model string) int { return int(b.at(name, model).Context) },
 	})}
 	return b.made[name], nil
 }
@@ -163,7 +166,20 @@ func (b *backends) provider(name string) (provider.Provider, project.Provider, e
 		}
 	}
 	p, err := b.build(name, &cfg)
+	if err == nil && cfg.Type != scriptedName {
+		p = priced{p, func(model string) routing.Model { return b.at(name, model) }}
+	}
 	return p, cfg, err
+}
+
+// at is what the matrix says of a model: its price, and what it holds. A matrix
+// that cannot be read is told where a run needs it.
+func (b *backends) at(name, model string) routing.Model {
+	m, err := b.matrix()
+	if err != nil {
+		return routing.Model{Provider: name, Model: model}
+	}
+	return m.At(name, model)
 }
 
 func (b *backends) build(name string, cfg *project.Provider) (provider.Provider, error) {
@@ -217,12 +233,12 @@ func (b *backends) script(name, file string) (provider.Provider, error) {
 	return scripted.New(name, s), nil
 }
 
-// priced reports whether the provider tells what its calls cost. Vendors do
-// not; a script can.
-func (b *backends) priced(name string) bool {
+// priced reports whether it is known what the calls of a provider cost: a script
+// tells, and models.yaml for vendors.
+func (b *backends) priced(name, model string) bool {
 	if _, given := b.given[name]; given {
 		return true // the program answers for it
 	}
 	_, cfg, err := b.provider(name)
-	return err == nil && cfg.Type == scriptedName
+	return err == nil && (cfg.Type == scriptedName || b.at(name, cmp.Or(model, cfg.Model)).Price != nil)
 }

@@ -28,10 +28,18 @@ type Request struct {
 	Budget   workflow.Budget            // caps beside the definition's and the configuration's
 	By       string                     // who asks
 	ID       workflow.RunID             // "" is made up
+	// Models rebind models for this run: NAME for everything, CLASS=NAME for a class.
+	Models     []string
+	Dimensions map[string]string // further dimensions of the model matrix
 }
 
 func (t *Tenon) env() piece.Env {
-	return piece.Env{Roles: t.Project.Roles(), Backend: t.backends.capabilities, Providers: t.backends.names()}
+	env := piece.Env{Roles: t.Project.Roles(), Backend: t.backends.capabilities, Providers: t.backends.names()}
+	if m, err := t.backends.matrix(); err == nil { // one that cannot be read is told at the start of a run
+		env.Routed = m.Routes()
+		env.Model = func(name, provider string) error { _, err := m.Resolve(name, provider); return err }
+	}
+	return env
 }
 
 // Run starts a run and drives it until it ends or rests. Everything that can be
@@ -67,6 +75,14 @@ func (t *Tenon) launch(q Request, inputs []byte) (engine.Launch, error) {
 	if err != nil {
 		return engine.Launch{}, err
 	}
+	s, err := t.begin(q)
+	if err != nil {
+		return engine.Launch{}, err
+	}
+	kept, err := s.value()
+	if err != nil {
+		return engine.Launch{}, err
+	}
 	limits := t.Project.Config.Limits
 	l := engine.Launch{Document: w.Document, Started: workflow.RunStarted{
 		Workflow: workflow.Ref{Name: w.Name, Digest: digest(w.Document), File: t.refFile(w)},
@@ -77,7 +93,7 @@ func (t *Tenon) launch(q Request, inputs []byte) (engine.Launch, error) {
 			Budget:   t.budget(def.Budget, q.Budget),
 			Policies: load.Effective(def), Transitions: load.Transitions(def), Verified: def.Delivery.RequiresVerified,
 			Timeouts: workflow.Timeouts{TurnMs: time.Duration(limits.Timeout).Milliseconds(), IdleMs: time.Duration(limits.IdleTimeout).Milliseconds()},
-			Backends: t.pinned(w), Providers: t.backends.names(),
+			Backends: t.pinned(w), Providers: t.backends.names(), Session: kept, Routed: s.matrix.Routes(),
 		},
 	}}
 	return l, t.pin(w, &l)
@@ -309,12 +325,12 @@ func (t *Tenon) preflightNode(q Request, n load.NodeInfo, budget workflow.Budget
 			WithHint("add --tickets FILE with a list of {id, title}")
 	}
 	if !n.Traits.AI || n.Traits.Provider == "" {
-		return nil
+		return nil // the matrix chooses one
 	}
 	if _, err := t.backends.executor(n.Traits.Provider); err != nil {
 		return fmt.Errorf("node %s of %s: %w", n.Node, q.Workflow.Name, err)
 	}
-	if budget.MaxCostUSD > 0 && !t.backends.priced(n.Traits.Provider) {
+	if budget.MaxCostUSD > 0 && !t.backends.priced(n.Traits.Provider, n.Traits.Model) {
 		return workflow.Errorf(workflow.CodeCostUnknown, "node %s of %s: the cost of provider %q is not known, so a budget of $%g cannot hold", n.Node, q.Workflow.Name, n.Traits.Provider, budget.MaxCostUSD).
 			WithHint("use a token budget (maxTokens) instead")
 	}

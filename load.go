@@ -22,6 +22,9 @@ type Workflow struct {
 // Load finds a workflow by name or file and checks it whole. The error of a
 // document that is not valid is a load.Issues.
 func (t *Tenon) Load(nameOrFile string) (*Workflow, error) {
+	if _, err := t.backends.matrix(); err != nil {
+		return nil, err
+	}
 	return t.find(nameOrFile, load.Config{Env: t.env()}, nil)
 }
 

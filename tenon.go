@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/tenonrun/tenon/engine"
 	"github.com/tenonrun/tenon/executor"
@@ -27,6 +28,7 @@ import (
 	"github.com/tenonrun/tenon/piece"
 	"github.com/tenonrun/tenon/project"
 	"github.com/tenonrun/tenon/provider"
+	"github.com/tenonrun/tenon/routing"
 	"github.com/tenonrun/tenon/store"
 	"github.com/tenonrun/tenon/store/memory"
 	"github.com/tenonrun/tenon/store/sqlite"
@@ -77,6 +79,7 @@ type Tenon struct {
 	pieces   *piece.Registry
 	backends *backends
 	gear     *gear
+	sessions sessions
 	redact   *text.Redactor
 	runner   *process.Runner
 	close    func() error
@@ -112,6 +115,7 @@ func Open(ctx context.Context, cfg Config) (*Tenon, error) {
 	}
 	t.gear = newGear(t, memory)
 	t.backends.equip = t.gear.equip
+	t.backends.matrix = sync.OnceValues(func() (*routing.Matrix, error) { return t.Models() })
 	if t.pieces, err = registry(p, t.runner, t.redact, t.backends, memory, cfg.Pieces); err != nil {
 		return nil, err
 	}
@@ -144,7 +148,7 @@ func (t *Tenon) newEngine() (*engine.Engine, error) {
 		Programs: map[string]workflow.Factory{workflow.KindGraph: graph.New(graph.Config{
 			Pieces: t.pieces, Backend: t.backends.capabilities, Providers: t.backends.names(),
 		})},
-		Executor: func(name string) (executor.Executor, error) { return t.backends.executor(name) },
+		Executor: func(name string) (executor.Executor, error) { return router{t, name}, nil },
 		Candidate: func(ctx context.Context, f piece.Frame) (string, error) {
 			return t.candidate(ctx, f.Repositories, f.Launch.Change)
 		},

@@ -12,9 +12,9 @@ import (
 func (a *app) explainCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "explain",
-		Short: "Say what the path rules decide, and why",
+		Short: "Say what the path rules and the model matrix decide, and why",
 	}
-	c.AddCommand(a.explainPathCmd(), a.explainRulesCmd())
+	c.AddCommand(a.explainPathCmd(), a.explainRulesCmd(), a.explainModelCmd())
 	return c
 }
 

@@ -90,7 +90,7 @@ func (a *app) runCmd() *cobra.Command {
 	var d drive
 	var in inputs
 	var change, tickets, raise string
-	var specs, verify []string
+	var specs, verify, models, dimensions []string
 	c := &cobra.Command{
 		Use:   "run NAME|FILE",
 		Short: "Start a workflow and stay with it until it ends or waits",
@@ -105,6 +105,8 @@ func (a *app) runCmd() *cobra.Command {
 	c.Flags().StringVar(&tickets, "tickets", "", "file with a list of {id, title, body?, criteria?} (schemaVersion 1)")
 	c.Flags().StringArrayVar(&specs, "spec", nil, "specification file or directory, repeatable (schemaVersion 1)")
 	c.Flags().StringArrayVar(&verify, "verify", nil, "command that verifies the work, in place of the configured plan; repeatable")
+	c.Flags().StringArrayVar(&models, "model", nil, "model of this run: NAME for everything, CLASS=NAME for a class of models.yaml; repeatable")
+	c.Flags().StringArrayVar(&dimensions, "dimension", nil, "further dimension KEY=VALUE of the model matrix; repeatable")
 	c.Flags().StringVar(&raise, "budget", "", "caps of this run: tokens=N,cost=USD,duration=D")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		budget, err := parseRaise(raise)
@@ -120,8 +122,11 @@ func (a *app) runCmd() *cobra.Command {
 			if len(verify) > 0 && !wf.UsesPlan() {
 				fmt.Fprintf(a.std.Err, "warning: --verify changes nothing: no node of %s verifies with the configured commands\n", wf.Name)
 			}
-			q := tenon.Request{Workflow: wf, By: a.who(), Change: first(change, t.Project.Config.Launch.Change),
+			q := tenon.Request{Workflow: wf, By: a.who(), Models: models, Change: first(change, t.Project.Config.Launch.Change),
 				Budget: workflow.Budget{MaxTokens: budget.Tokens, MaxCostUSD: budget.CostUSD, MaxDurationMs: budget.DurationMs}}
+			if q.Dimensions, err = pairs("--dimension", dimensions); err != nil {
+				return history.Result{}, err
+			}
 			if q.Inputs, err = in.read(a, wf); err != nil {
 				return history.Result{}, err
 			}
@@ -223,6 +228,22 @@ func (in *inputs) read(a *app, wf *tenon.Workflow) (map[string]json.RawMessage, 
 			return nil, usage(fmt.Errorf("-i %s: %w", name, err))
 		}
 		out[name] = raw
+	}
+	return out, nil
+}
+
+// pairs reads flags of the form KEY=VALUE.
+func pairs(flag string, list []string) (map[string]string, error) {
+	var out map[string]string
+	for _, p := range list {
+		key, value, ok := strings.Cut(p, "=")
+		if !ok || key == "" || value == "" {
+			return nil, usage(fmt.Errorf("%s %s: it needs the form KEY=VALUE", flag, p))
+		}
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[key] = value
 	}
 	return out, nil
 }

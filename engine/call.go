@@ -141,7 +141,7 @@ func (m *reserve) handle(r *run) error {
 	about.invocation = n
 	ordinal := r.Memory.Tries[v][m.call.Key] + 1
 	err := r.record(about, &workflow.InvocationReserved{
-		Key: m.call.Key, Agent: m.call.Agent, Provider: m.call.Provider, Model: m.call.Model, Effort: m.call.Effort, Kind: m.call.Kind,
+		Key: m.call.Key, Agent: m.call.Agent, RouteReason: m.call.Reason, Provider: m.call.Provider, Model: m.call.Model, Effort: m.call.Effort, Kind: m.call.Kind,
 		ContextMode: m.call.ContextMode, PromptBytes: m.call.PromptBytes, Tokens: offer.Tokens, CostUSD: offer.CostUSD, RequestDigest: m.call.Request,
 	})
 	r.after = append(r.after, func() { m.answer(granted{invocation: n, ordinal: ordinal, output: offer.Output}) })

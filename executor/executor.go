@@ -65,10 +65,23 @@ type Turn struct {
 	Tools  []string // the tools it may use; nil is all
 	Strict bool     // a limit that is reached ends everything, without a last word
 
+	Route  Route                 // what its model depends on
 	Limits *workflow.AgentLimits // of the agent of a piece and all that it starts; nil is the usual
 	Digest workflow.Digest       // of its resolved definition
 	Reason string                // why it has its model
 	Rule   string                // of the model matrix that decided it
+}
+
+// Route is what the choice of a model depends on, beside Turn.Provider and
+// Turn.Model.
+type Route struct {
+	Agent       string // slug of the agent; "" is Turn.Role
+	Group       string // of the node, or phase of a script
+	Purpose     string // of a call that no agent makes: decider, compaction
+	Skill       string // that was launched
+	Composition string // model that the node of the composition names
+	Preferred   string // model that the definition of the agent names
+	Parent      string // PROVIDER/MODEL of the agent that starts this one
 }
 
 // Native is a command that the backend knows by id.
@@ -118,6 +131,7 @@ type Call struct {
 	Request     workflow.Digest
 	MaxCost     *workflow.MaxCost // nil: nobody knows, and only what was spent counts against a limit of money
 	Agent       string            // whose account it is charged to, and those above it
+	Reason      string            // why this model
 	Last        bool              // a last word: it may use what is kept back for that
 	Do          func(ctx context.Context, g Grant) (Done, error)
 }

@@ -72,6 +72,10 @@ type Env struct {
 	Backend func(provider string) (executor.Capabilities, bool)
 	// Providers are the configured names, for hints.
 	Providers []string
+	// Routed says that a model is chosen where neither a node nor a role names a
+	// provider. Model returns why a name of a model leads nowhere; nil does not know.
+	Routed bool
+	Model  func(name, provider string) error
 }
 
 // Problem is a defect of the params.

@@ -21,7 +21,7 @@ type Usage struct {
 	CacheWrite *int64   `json:"cacheWrite"`
 	Output     *int64   `json:"output"`
 	Reasoning  *int64   `json:"reasoning"`
-	CostUSD    *float64 `json:"costUsd"` // only what the vendor itself charged
+	CostUSD    *float64 `json:"costUsd"` // what the vendor itself charged, else by a configured price; nil is unknown
 }
 
 // Total returns Input + Output, and whether both are known.

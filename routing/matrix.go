@@ -25,6 +25,9 @@ type Matrix struct {
 	rebound   map[string]string   // class to what was typed
 }
 
+// Routes reports whether the matrix may choose a model where nobody names one.
+func (m *Matrix) Routes() bool { return len(m.rules) > 0 || m.byDefault != nil || m.forRun != nil }
+
 // rule is a rule that selects something.
 type rule struct {
 	id       string

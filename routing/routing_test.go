@@ -399,3 +399,22 @@ func TestCost(t *testing.T) {
 		t.Errorf("a class with an unpriced model has the bound %v", *b)
 	}
 }
+
+func FuzzLoad(f *testing.F) {
+	f.Add(tiers)
+	f.Add("rules: [{id: a, selector: {}, target: x}]")
+	f.Add("models:\n  - x\nclasses: {a: [b]}\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		m, err := routing.Load("models.yaml", []byte(text), providers)
+		if err != nil {
+			if codeOf(err) == "" {
+				t.Errorf("an error without a code: %v", err)
+			}
+			return
+		}
+		d, err := m.Decide(routing.Request{Context: routing.Context{Agent: "reviewer"}})
+		if err == nil && len(d.Models) == 0 {
+			t.Errorf("a decision without a model: %+v", d)
+		}
+	})
+}

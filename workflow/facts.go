@@ -47,6 +47,7 @@ type Options struct {
 	// is not here, as in old histories, is what it is configured to be now.
 	Backends  map[string]Capabilities `json:"backends,omitempty"`
 	Providers []string                `json:"providers,omitempty"` // names that were configured
+	Routed    bool                    `json:"routed,omitempty"`    // a model is chosen where nobody names a provider
 }
 
 // Backend returns the capabilities behind a provider's name: those that the run

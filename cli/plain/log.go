@@ -24,7 +24,11 @@ func (l *Lines) Log(run workflow.RunID, e workflow.Event) string {
 		v.routes = false
 		return settledLine(p, v)
 	case *workflow.InvocationReserved:
-		return fmt.Sprintf("  %s call %d to %s/%s, at most %d tokens", e.ID, e.Invocation, p.Provider, p.Model, p.Tokens)
+		why := ""
+		if p.RouteReason != "" {
+			why = " (" + p.RouteReason + ")"
+		}
+		return fmt.Sprintf("  %s call %d to %s/%s, at most %d tokens%s", e.ID, e.Invocation, p.Provider, p.Model, p.Tokens, why)
 	case *workflow.InvocationSettled:
 		n, known := p.Usage.Tokens()
 		if !known {

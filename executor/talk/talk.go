@@ -103,7 +103,7 @@ func (k *Talk) Call(key, kind string, r provider.Request, wanted int) (executor.
 	}
 	c := executor.Call{
 		Key: key, Kind: kind, Provider: k.Provider.Name(), Model: k.Model, Effort: k.Turn.Effort,
-		ContextMode: "full", PromptBytes: size, MaxOutput: wanted, Request: digest,
+		ContextMode: "full", PromptBytes: size, MaxOutput: wanted, Request: digest, Reason: k.Turn.Reason,
 	}
 	if p, ok := k.Provider.(provider.Priced); ok {
 		if most, known := p.MaxCost(r, size); known {

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,6 +46,12 @@ func choose(e engine, role workflow.Role, who, pointer string, env piece.Env) (c
 	if env.Structural || env.Backend == nil || params.Open(c.Provider) {
 		return c, nil
 	}
+	if p, bad := checkModel(c, pointer, env); bad {
+		return c, []piece.Problem{p}
+	}
+	if c.Provider == "" && (env.Routed || c.Model != "" && env.Model != nil) {
+		return c, nil
+	}
 	if c.Provider == "" {
 		return c, []piece.Problem{{
 			Code: workflow.CodeProviderNotFound, Pointer: pointer, Message: who + " names no provider",
@@ -71,6 +78,26 @@ func choose(e engine, role workflow.Role, who, pointer string, env piece.Env) (c
 		problems = append(problems, p)
 	}
 	return c, problems
+}
+
+// checkModel finds a name of a model that leads nowhere.
+func checkModel(c choice, pointer string, env piece.Env) (piece.Problem, bool) {
+	if c.Model == "" || env.Model == nil || params.Open(c.Model) {
+		return piece.Problem{}, false
+	}
+	if _, known := env.Backend(c.Provider); c.Provider != "" && !known {
+		return piece.Problem{}, false // that is told first
+	}
+	err := env.Model(c.Model, c.Provider)
+	if err == nil {
+		return piece.Problem{}, false
+	}
+	p := piece.Problem{Code: workflow.CodeModelUnknown, Pointer: pointer, Message: err.Error()}
+	var coded *workflow.Error
+	if errors.As(err, &coded) {
+		p.Code, p.Hint = coded.Code, coded.Hint
+	}
+	return p, true
 }
 
 func unknownProvider(name, pointer string, known []string) piece.Problem {
