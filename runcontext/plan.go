@@ -122,10 +122,12 @@ func (p Plan) isDir(name string) bool {
 
 // IsDir reports whether the entry is a directory made by the plan itself: a
 // writable root without content.
-func (e Entry) IsDir() bool { return e.Content == nil && e.Origin == "" && e.SHA256 == "" }
+func (e Entry) IsDir() bool {
+	return e.Content == nil && e.Origin == "" && e.SHA256 == "" && !e.IsLink()
+}
 
 // IsLink reports whether the entry is a link to a work tree.
-func (e Entry) IsLink() bool { return e.Slot == SlotRepos }
+func (e Entry) IsLink() bool { return e.Slot == SlotRepos && e.Path != SlotRepos.Dir() }
 
 // Find returns the entry at a path.
 func (p Plan) Find(name string) (Entry, bool) {
@@ -207,6 +209,8 @@ func (e Entry) defect() string {
 		return fmt.Sprintf("there is no mode %q; modes are read-only and read-write", e.Mode)
 	case e.Mode == ReadWrite && !e.Slot.Writable():
 		return fmt.Sprintf("slot %s is always read-only", e.Slot)
+	case e.Slot == SlotRepos && e.Content != nil:
+		return "repositories are linked, and nothing is written into them"
 	case e.Content != nil && e.Origin != "":
 		return "it has both a content and an origin"
 	case e.Content != nil && e.SHA256 != canon.Sum(e.Content):
