@@ -16,7 +16,8 @@ type contradiction struct{ pointer, message string }
 
 // contradictions finds what can be seen without solving: bounds that cross, empty
 // choices, required members that are not allowed, types that exclude each other,
-// and values that the schema itself refuses. It trusts that the schema compiles.
+// and values that the schema itself refuses. It trusts that the
+// schema compiles; compiled may be nil.
 func contradictions(raw json.RawMessage, compiled *schema.Schema) []contradiction {
 	var root any
 	if json.Unmarshal(raw, &root) != nil {
@@ -29,7 +30,9 @@ func contradictions(raw json.RawMessage, compiled *schema.Schema) []contradictio
 			c.say("", "", "no value meets the schema: %s", why)
 		}
 	}
-	c.examples(compiled)
+	if compiled != nil {
+		c.examples(compiled)
+	}
 	slices.SortFunc(c.found, func(a, b contradiction) int { return strings.Compare(a.pointer+a.message, b.pointer+b.message) })
 	return c.found
 }

@@ -33,6 +33,14 @@ func parse(t testing.TB, text string) *deliverable.Spec {
 	return s
 }
 
+func codeOf(err error) workflow.Code {
+	var known *workflow.Error
+	if errors.As(err, &known) {
+		return known.Code
+	}
+	return ""
+}
+
 // findings are the errors of a spec, one line each.
 func findings(t testing.TB, text string) string {
 	t.Helper()

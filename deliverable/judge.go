@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tenonrun/tenon/internal/answer"
+	"github.com/tenonrun/tenon/internal/schema"
 )
 
 // judge judges one harvest.
@@ -238,12 +239,17 @@ func (s *Spec) value(path string, raw []byte) []Fault {
 	if err := strictJSON(raw); err != nil {
 		return []Fault{{Reason: MalformedJSON, Path: path, Message: err.Error()}}
 	}
-	if s.compiled == nil {
-		return nil
-	}
 	var out []Fault
-	for _, p := range s.compiled.Validate(json.RawMessage(raw)) {
-		out = append(out, Fault{Reason: SchemaViolation, Path: path, Pointer: p.Pointer, Message: p.Message})
+	for _, one := range append([]*schema.Schema{s.compiled}, s.further...) {
+		if one == nil {
+			continue
+		}
+		for _, p := range one.Validate(json.RawMessage(raw)) {
+			f := Fault{Reason: SchemaViolation, Path: path, Pointer: p.Pointer, Message: p.Message}
+			if !slices.Contains(out, f) {
+				out = append(out, f)
+			}
+		}
 	}
 	return out
 }

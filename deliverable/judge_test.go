@@ -178,7 +178,7 @@ func TestStepsEnd(t *testing.T) {
 				}
 				return
 			default:
-				if step.Proven || step.Message == "" {
+				if step.Proven || step.Message == "" || step.Code == "" {
 					t.Fatalf("ends with %+v", step)
 				}
 				return

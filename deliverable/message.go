@@ -80,17 +80,25 @@ func (s *Spec) Instructions() string {
 	} else {
 		s.places(&b)
 	}
-	if len(s.Schema) > 0 {
-		where := "The JSON"
-		if i := s.mainFile(); i >= 0 && c.Mode != ModeResponse {
-			where = c.Files[i].Path
-		}
-		fmt.Fprintf(&b, "%s has to meet this JSON Schema:\n%s\n", where, text.Head(compact(s.Schema), maxSchema, "… (the whole is in deliverable-specs/"+s.Slug+".json)"))
-	}
+	s.schemas(&b)
 	if c.Notes != "" {
 		b.WriteString(strings.TrimRight(c.Notes, "\n") + "\n")
 	}
 	return b.String()
+}
+
+func (s *Spec) schemas(b *strings.Builder) {
+	where := "The JSON"
+	if i := s.mainFile(); i >= 0 && s.Contract.Mode != ModeResponse {
+		where = s.Contract.Files[i].Path
+	}
+	more := "… (the whole is in deliverable-specs/" + s.Slug + ".json)"
+	if len(s.Schema) > 0 {
+		fmt.Fprintf(b, "%s has to meet this JSON Schema:\n%s\n", where, text.Head(compact(s.Schema), maxSchema, more))
+	}
+	for _, further := range s.Further {
+		fmt.Fprintf(b, "%s has to meet this one as well:\n%s\n", where, text.Head(compact(further), maxSchema, more))
+	}
 }
 
 func (s *Spec) places(b *strings.Builder) {

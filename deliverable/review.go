@@ -17,8 +17,8 @@ const (
 
 // Verdicts of a report.
 const (
-	Pass  = "pass"
-	Warn  = "warn"
+	Pass   = "pass"
+	Warn   = "warn"
 	Failed = "fail"
 )
 

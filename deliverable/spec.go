@@ -62,19 +62,22 @@ type Spec struct {
 	Contract Contract `json:"outputContract"`
 	// Schema is what JSON has to meet; empty for other kinds.
 	Schema json.RawMessage `json:"contentSchema,omitempty"`
-	Rules  Rules           `json:"rules"`
+	Rules  Rules           `json:"rules,omitzero"`
 	Policy string          `json:"onContractViolation,omitempty"` // "" is PolicyCorrect
-	// Digest is of the canonical form of the file, or of what overlays made of it.
+	// Further are schemas of overlays, that the same JSON has to meet as well.
+	Further []json.RawMessage `json:"-"`
+	// Digest is of the canonical form of the file, or of what Tighten made of it.
 	Digest string `json:"-"`
 
 	compiled *schema.Schema
+	further  []*schema.Schema
 }
 
 // Contract says where and in which form the result is delivered.
 type Contract struct {
 	Title string     `json:"title,omitempty"`
 	Mode  string     `json:"mode"`
-	Slot  Slot       `json:"targetSlot"`
+	Slot  Slot       `json:"targetSlot,omitzero"`
 	Files []FileSpec `json:"files,omitempty"`
 	Pages *PageSpec  `json:"multiPage,omitempty"`
 	Notes string     `json:"notes,omitempty"`

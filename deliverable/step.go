@@ -1,6 +1,10 @@
 package deliverable
 
-import "time"
+import (
+	"time"
+
+	"github.com/tenonrun/tenon/workflow"
+)
 
 // Action is what follows a verdict.
 type Action string
@@ -33,6 +37,7 @@ type Step struct {
 	State   State         `json:"state"`
 	Message string        `json:"message,omitempty"` // of Correct: for the model; of Fail and Continue: for people
 	Wait    time.Duration `json:"wait,omitempty"`    // of RetryHarvest
+	Code    workflow.Code `json:"code,omitempty"`    // of Fail and Continue
 	// Proven reports that the contract is met. Only Accept has it.
 	Proven bool `json:"proven"`
 }
@@ -55,7 +60,10 @@ func (s *Spec) Next(before State, policy string, v Verdict) Step {
 	case policy == PolicyCorrect && !now.Corrected:
 		return Step{Action: Correct, State: State{Corrected: true, First: v.Faults}, Message: s.Correction(v)}
 	}
-	step := Step{Action: Fail, State: now, Message: s.Violation(now, v)}
+	step := Step{Action: Fail, State: now, Message: s.Violation(now, v), Code: workflow.CodeDeliverable}
+	if v.Mechanical() {
+		step.Code = workflow.CodeHarvest
+	}
 	if policy == PolicyContinue {
 		step.Action = Continue
 	}
