@@ -1,6 +1,7 @@
 package deliverable_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -252,7 +253,11 @@ func FuzzJudge(f *testing.F) {
 	for _, seed := range []string{`{"entity":"a","balanced":true}`, `{"a":{"b":[1,2,{}]},"a":1}`, "[", "", "null x", `"\ud800"`} {
 		f.Add(seed)
 	}
+	loose := parse(f, "{slug: a, kind: structured-json, outputContract: {mode: workspace-files, files: [{canonicalPath: a.json}]}}")
 	f.Fuzz(func(t *testing.T, text string) {
+		if loose.Judge(harvestOf("a.json", text)).Accepted() && !json.Valid([]byte(text)) {
+			t.Errorf("%q was taken for JSON", text)
+		}
 		v := s.Judge(harvestOf("close.json", text))
 		if v.Accepted() && !strings.Contains(text, "balanced") {
 			t.Errorf("accepted %q", text)

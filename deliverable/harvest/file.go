@@ -152,12 +152,17 @@ func plain(err error) error {
 	return err
 }
 
-// maxDepth bounds how deep directories are looked into.
-const maxDepth = 32
+// Bounds of the look through a slot: how deep, and how many entries for each file
+// that may be delivered.
+const (
+	maxDepth = 32
+	lookAt   = 10
+)
 
 // names lists the files of the slot, the index left out, in order, and reports
 // whether that is all of them.
 func (t *taker) names() ([]string, bool) {
+	t.looked = 0
 	out, ok := t.list(nil, ".", 0)
 	slices.Sort(out)
 	return out, ok
@@ -168,7 +173,7 @@ func (t *taker) list(out []string, dir string, depth int) ([]string, bool) {
 	if err != nil {
 		return out, false
 	}
-	entries, err := f.ReadDir(t.limits.Files + 2)
+	entries, err := f.ReadDir(lookAt*t.limits.Files + 1)
 	f.Close() //nolint:errcheck // only read
 	if err != nil && !errors.Is(err, io.EOF) {
 		return out, false
@@ -176,6 +181,9 @@ func (t *taker) list(out []string, dir string, depth int) ([]string, bool) {
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	whole := true
 	for _, e := range entries {
+		if t.looked++; t.looked > lookAt*t.limits.Files {
+			return out, false // a forest of directories
+		}
 		p := path.Join(dir, e.Name())
 		switch {
 		case e.IsDir() && depth < maxDepth:

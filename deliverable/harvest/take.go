@@ -56,6 +56,7 @@ type taker struct {
 	spec   *deliverable.Spec
 	limits Limits
 	left   int64 // of Limits.Total
+	looked int   // entries of directories
 	root   *os.Root
 	kinds  map[string]string // of listed files
 	out    deliverable.Harvest

@@ -1,7 +1,10 @@
+//go:build unix
+
 package harvest_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -254,6 +257,21 @@ func TestLimits(t *testing.T) {
 				t.Errorf("faults %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+func TestForest(t *testing.T) {
+	t.Parallel()
+	p, spec := newPlace(t), parse(t, anything)
+	for i := range 25 {
+		p.must(os.MkdirAll(p.path(fmt.Sprintf("ws/deliverables/%d/a/b", i)), 0o755))
+	}
+	p.write("ws/deliverables/z", "x")
+	if got := faults(spec.Judge(p.take(spec, harvest.Limits{Files: 3}))); got != "SCHEMA_VIOLATION" {
+		t.Errorf("faults %q", got)
+	}
+	if v := spec.Judge(p.take(spec, harvest.Limits{Files: 30})); !v.Accepted() {
+		t.Errorf("faults %v", v.Faults)
 	}
 }
 
