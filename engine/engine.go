@@ -75,6 +75,9 @@ type Engine struct {
 	cfg   Config
 	calls chan struct{}
 	wg    sync.WaitGroup
+
+	mu   sync.Mutex
+	made *history.State // the fork that was made last, until it is driven
 }
 
 // New checks the configuration and returns an Engine.
@@ -141,6 +144,7 @@ func (e *Engine) Drive(ctx context.Context, id workflow.RunID, by string) (histo
 // Close waits for what still runs; callers cancel their contexts first.
 func (e *Engine) Close() error {
 	e.wg.Wait()
+	e.keep(nil)
 	return nil
 }
 

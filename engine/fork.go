@@ -68,7 +68,39 @@ func (e *Engine) Fork(ctx context.Context, q ForkRequest) (workflow.RunID, error
 	}
 	r.dirty = true
 	r.stopping = true // the head says interrupted until somebody drives it
-	return q.ID, r.append(ctx)
+	if err := r.append(ctx); err != nil {
+		return q.ID, err
+	}
+	if err := r.Decide(); err != nil {
+		return q.ID, err
+	}
+	parent.Program = nil // it is the fork's now
+	made := r.State
+	e.keep(&made)
+	return q.ID, nil
+}
+
+// keep remembers the state of a fork: whoever makes one mostly drives it, and
+// needs not read what was just read.
+func (e *Engine) keep(s *history.State) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.made != nil {
+		closeProgram(e.made)
+	}
+	e.made = s
+}
+
+// take returns the state that is remembered of a run; nil when there is none.
+func (e *Engine) take(id workflow.RunID) *history.State {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := e.made
+	if s == nil || s.ID != id {
+		return nil
+	}
+	e.made = nil
+	return s
 }
 
 func (e *Engine) forkedBefore(ctx context.Context, q ForkRequest, cut int64) (bool, error) {

@@ -20,19 +20,15 @@ func (e *Engine) fold(ctx context.Context, id workflow.RunID) (*history.State, e
 
 var errFarEnough = errors.New("far enough")
 
-// read folds the history up to a seq (0 is all), from the newest snapshot.
+// read folds the history up to a seq (0 is all), from what is folded already or
+// else from the newest snapshot.
 func (e *Engine) read(ctx context.Context, s *history.State, upTo int64) error {
-	snap, err := e.cfg.Store.Snapshot(ctx, s.ID, upTo)
-	if err != nil {
-		return fmt.Errorf("reading run %s: %w", s.ID, err)
-	}
-	if snap.Seq > 0 {
-		if err := s.Restore(snap.State, snap.Seq, e.cfg.Programs); err != nil {
-			e.cfg.Log.Warn("a snapshot does not fit; the history is read from its start", "run", s.ID, "err", err)
-			*s = history.State{ID: s.ID, Values: s.Values}
+	if s.Program == nil {
+		if err := e.restore(ctx, s, upTo); err != nil {
+			return err
 		}
 	}
-	err = errFarEnough
+	err := errFarEnough
 	if upTo == 0 || s.Seq < upTo {
 		err = e.cfg.Store.Events(ctx, s.ID, s.Seq, func(ev workflow.Event) error {
 			if err := s.Replay(ev, e.cfg.Programs); err != nil || ev.Seq != upTo {
@@ -46,6 +42,22 @@ func (e *Engine) read(ctx context.Context, s *history.State, upTo int64) error {
 		return fmt.Errorf("reading run %s: %w", s.ID, err)
 	case s.Program == nil:
 		return workflow.Errorf(workflow.CodeRunNotFound, "run %s is not in this project's store", s.ID).WithHint("list runs with: tenon ls")
+	}
+	return nil
+}
+
+// restore sets a state to the newest snapshot up to a seq, if there is one.
+func (e *Engine) restore(ctx context.Context, s *history.State, upTo int64) error {
+	snap, err := e.cfg.Store.Snapshot(ctx, s.ID, upTo)
+	if err != nil {
+		return fmt.Errorf("reading run %s: %w", s.ID, err)
+	}
+	if snap.Seq == 0 {
+		return nil
+	}
+	if err := s.Restore(snap.State, snap.Seq, e.cfg.Programs); err != nil {
+		e.cfg.Log.Warn("a snapshot does not fit; the history is read from its start", "run", s.ID, "err", err)
+		*s = history.State{ID: s.ID, Values: s.Values}
 	}
 	return nil
 }
@@ -120,6 +132,9 @@ func (e *Engine) driveOnce(ctx context.Context, id workflow.RunID, by string) (r
 	}
 	defer owner.Release()
 	r := e.newRun(id, owner, by)
+	if s := e.take(id); s != nil {
+		r.State, r.sink.Values = *s, s.Values
+	}
 	if err := e.read(ctx, &r.State, 0); err != nil {
 		return history.Result{}, false, err
 	}

@@ -38,7 +38,7 @@ type run struct {
 	next     *attempt      // the one it will run
 	inbox    chan message
 	unending context.Context // of the loop, without its end
-	dead     chan struct{} // closed when nobody answers attempts any more
+	dead     chan struct{}   // closed when nobody answers attempts any more
 	once     sync.Once
 	pending  []workflow.Event
 	appended int64 // seq of the last event in the store
