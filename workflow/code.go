@@ -44,6 +44,10 @@ const (
 	CodeInvalidWorkspace     Code = "invalid_workspace"
 	CodeOverlayConflict      Code = "overlay_conflict"
 	CodeMountFailed          Code = "mount_failed"
+	CodeInvalidComposition   Code = "invalid_composition"
+	CodeNotPublished         Code = "composition_not_published"
+	CodeLockMismatch         Code = "lock_mismatch"
+	CodeVersionConflict      Code = "version_conflict"
 )
 
 // Codes of launches and of commands about runs.

@@ -1,0 +1,201 @@
+package composition
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tenonrun/tenon/permission"
+)
+
+// Plane is the word of one party about what an agent may do. It denies and asks;
+// only the plane of a person or of the host also grants.
+type Plane struct {
+	Name   string // for people
+	Grants bool
+	Rules  []permission.Rule
+	// Only are the names of the tools that may be used; nil is all. Gates close
+	// classes of tools.
+	Only  []string
+	Gates ToolGates
+}
+
+// Composed is what all planes say together.
+type Composed struct {
+	// Rules are for one permission.Set: deny before ask before allow, the planes in
+	// their order. Nothing in them allows more than the planes that grant.
+	Rules []permission.Rule
+	// Denied are the tools, of those that every agent has or may have, that are
+	// denied as a whole. A floor tool among them is still there.
+	Denied []string
+
+	only   [][]string
+	closed map[string]bool
+}
+
+// alwaysOpen are tools without which a turn cannot come to an end.
+var alwaysOpen = []string{"ask", "submit"}
+
+// Compose joins planes: what one denies is denied, what one asks about is asked
+// about, and what is left is allowed by those that grant. More planes can only
+// narrow; their order does not count but for explanations.
+func Compose(planes ...Plane) Composed {
+	c := Composed{closed: map[string]bool{}}
+	for _, p := range planes {
+		if p.Only != nil {
+			c.only = append(c.only, p.Only)
+		}
+		for _, class := range Classes() {
+			if slices.Contains(p.Gates.Deny, class) || p.Gates.Allow != nil && !slices.Contains(p.Gates.Allow, class) {
+				c.closed[class] = true
+			}
+		}
+	}
+	for _, effect := range []permission.Effect{permission.Deny, permission.Ask, permission.Allow} {
+		for _, p := range planes {
+			for _, r := range p.Rules {
+				if r.Effect == effect && (effect != permission.Allow || p.Grants) && !slices.Contains(c.Rules, r) {
+					c.Rules = append(c.Rules, r)
+				}
+			}
+		}
+		if effect == permission.Deny {
+			c.deny()
+		}
+	}
+	return c
+}
+
+// deny finds the tools that are denied as a whole, and adds rules for them where a
+// rule does not reach further.
+func (c *Composed) deny() {
+	for _, name := range BuiltinTools() {
+		if c.Denies(name) {
+			c.Denied = append(c.Denied, name)
+		}
+	}
+	for _, name := range c.Denied {
+		rule := permission.Rule{Effect: permission.Deny, Tool: name, Whole: true, Source: permission.Source{Name: "the tools of the agent", Owner: permission.Host}}
+		if !slices.ContainsFunc(families[name], func(other string) bool { return !c.Denies(other) }) && !slices.Contains(c.Rules, rule) {
+			c.Rules = append(c.Rules, rule)
+		}
+	}
+}
+
+// families are the tools that a rule for one tool reaches too.
+var families = map[string][]string{"read": {"grep", "glob", "ls"}, "edit": {"write"}}
+
+// Denies reports whether a tool is denied as a whole, by its name. What rules say
+// about paths and commands is for a permission.Judge.
+func (c *Composed) Denies(tool string) bool {
+	for _, r := range c.Rules {
+		if r.Effect == permission.Deny && r.Whole && (same(r.Tool, tool) || known(tool, families[permission.ToolKey(r.Tool)])) && !c.byTools(r) {
+			return true
+		}
+	}
+	if known(tool, alwaysOpen) {
+		return false
+	}
+	for class := range c.closed {
+		if known(tool, classes[class]) || class == "mcp" && strings.HasPrefix(tool, "mcp__") {
+			return true
+		}
+	}
+	return slices.ContainsFunc(c.only, func(names []string) bool { return !listed(tool, names) })
+}
+
+// byTools reports whether a rule was made from the tools themselves.
+func (c *Composed) byTools(r permission.Rule) bool {
+	return r.Source.Owner == permission.Host && r.Source.Name == "the tools of the agent"
+}
+
+func same(a, b string) bool { return permission.ToolKey(a) == permission.ToolKey(b) }
+
+// listed reports whether a tool is in a list, where mcp__SERVER stands for all of
+// its tools.
+func listed(tool string, names []string) bool {
+	return known(tool, names) || slices.ContainsFunc(names, func(n string) bool {
+		return strings.HasPrefix(n, "mcp__") && strings.HasPrefix(tool, n+"__")
+	})
+}
+
+// Planes are those of an agent in a tree: its definition, its node, and the
+// capability that holds for it. With those of all agents above it, and that of the
+// session, they are what Compose takes.
+func (n *ResolvedNode) Planes() []Plane {
+	name, def := n.Name(), n.definition()
+	planes := []Plane{
+		plane("the definition of "+n.Agent.Ref().String(), def.Permissions),
+		plane("the composition about "+name, n.Permissions),
+		n.capability.plane("the capability of " + name),
+	}
+	planes[0].Only = n.only()
+	return planes
+}
+
+// only are the tools that the definition lists and those that the node adds; nil
+// when the definition lists none.
+func (n *ResolvedNode) only() []string {
+	def := n.definition()
+	if def.Tools == nil {
+		return nil
+	}
+	names := []string{}
+	for _, s := range append(slices.Clone(def.Tools), n.Tools...) {
+		switch {
+		case s.Name() != "":
+			names = append(names, s.Name())
+		case s.ProviderKind == Builtin:
+			names = append(names, BuiltinTools()...)
+		default:
+			names = append(names, "mcp__"+s.ResourceID)
+		}
+	}
+	if len(n.Children) > 0 {
+		names = append(names, "task")
+	}
+	return names
+}
+
+// Selected are the tools beside the built-in ones that the agent has, sorted.
+func (n *ResolvedNode) Selected() []Selection {
+	var out []Selection
+	for _, s := range append(slices.Clone(n.definition().Tools), n.Tools...) {
+		if s.ProviderKind != Builtin && !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	slices.SortFunc(out, func(a, b Selection) int { return strings.Compare(a.String(), b.String()) })
+	return out
+}
+
+func plane(name string, p Permissions) Plane {
+	out := Plane{Name: name, Gates: p.Tools}
+	for _, s := range p.Deny {
+		out.rule(permission.Deny, s)
+	}
+	for _, s := range p.Ask {
+		out.rule(permission.Ask, s)
+	}
+	return out
+}
+
+// rule adds a rule; the reader of the document has told what is wrong with it.
+func (p *Plane) rule(effect permission.Effect, s string) {
+	r, err := permission.ParseRule(effect, s, permission.Source{Name: p.Name, Owner: permission.Repository})
+	if err == nil {
+		p.Rules = append(p.Rules, r)
+	}
+}
+
+func (c Capability) plane(name string) Plane {
+	out := Plane{Name: name}
+	for _, s := range c.Denies {
+		switch {
+		case isClass(s):
+			out.Gates.Deny = append(out.Gates.Deny, s)
+		case !capPattern().MatchString(s):
+			out.rule(permission.Deny, s)
+		}
+	}
+	return out
+}

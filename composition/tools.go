@@ -1,0 +1,179 @@
+package composition
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tenonrun/tenon/permission"
+)
+
+// FloorTools are the tools that every agent has. To have a tool is not to be
+// allowed to use it.
+func FloorTools() []string {
+	return []string{"bash", "read", "write", "edit", "grep", "glob", "ls", "task", "todo_write", "memory"}
+}
+
+// IsFloorTool reports whether every agent has a tool, however it is spelled.
+func IsFloorTool(name string) bool { return known(name, FloorTools()) }
+
+// BuiltinTools are the floor tools and those that a turn may have beside them.
+func BuiltinTools() []string {
+	return append(FloorTools(), "ask", "artifact_read", "artifact_write", "submit", "workflow")
+}
+
+// foreignTools are tools of Claude Code that are not here. A definition that was
+// written for it may name them; they select nothing.
+var foreignTools = []string{
+	"Agent", "AskUserQuestion", "BashOutput", "EnterPlanMode", "EnterWorktree", "ExitPlanMode", "ExitWorktree", "KillBash", "KillShell", "LSP",
+	"ListMcpResourcesTool", "Monitor", "MultiEdit", "NotebookEdit", "NotebookRead", "ReadMcpResourceTool", "SendMessage", "Skill", "SlashCommand",
+	"TaskCreate", "TaskGet", "TaskList", "TaskOutput", "TaskStop", "TaskUpdate", "ToolSearch", "WebFetch", "WebSearch",
+}
+
+// classes of tools, as manifests and capabilities name them. memory is a tool that
+// every agent has, whatever server it comes from: it is in no class.
+var classes = map[string][]string{
+	"read": {"read", "grep", "glob", "ls"}, "write": {"write", "edit", "todo_write"}, "exec": {"bash"},
+	"delegate": {"task"}, "web": {"webfetch", "websearch"}, "mcp": {},
+}
+
+// Classes lists the classes of tools.
+func Classes() []string { return []string{"delegate", "exec", "mcp", "read", "web", "write"} }
+
+func known(name string, names []string) bool {
+	key := permission.ToolKey(name)
+	return slices.ContainsFunc(names, func(n string) bool { return permission.ToolKey(n) == key })
+}
+
+// Kinds of selections, and of providers of tools.
+const (
+	SelectProvider = "provider" // all tools of one
+	SelectTool     = "tool"
+	Builtin        = "builtin" // the provider of the tools that are part of the program
+)
+
+var providerKinds = []string{Builtin, "mcp_server", "catalog", "biome_workflow_tools", "biome_code_tools"}
+
+// Selection selects a tool, or all tools of a provider of tools.
+type Selection struct {
+	Kind         string `json:"kind"`
+	ProviderKind string `json:"providerKind"`
+	ResourceID   string `json:"resourceId,omitempty"` // at most 256 bytes; empty for Builtin
+	ToolName     string `json:"toolName,omitempty"`   // at most 256 bytes
+}
+
+// ParseSelection reads the name of a built-in tool, mcp__SERVER[__TOOL], or
+// mcp-tool:SERVER.TOOL[@MAJOR].
+func ParseSelection(s string) Selection {
+	s = strings.TrimSpace(s)
+	if rest, ok := strings.CutPrefix(s, "mcp__"); ok {
+		server, name, tool := strings.Cut(rest, "__")
+		return mcp(server, name, tool && name != "*")
+	}
+	if rest, ok := strings.CutPrefix(s, "mcp-tool:"); ok {
+		rest, _, _ = strings.Cut(rest, "@")
+		server, name, tool := strings.Cut(rest, ".")
+		return mcp(server, name, tool)
+	}
+	return Selection{Kind: SelectTool, ProviderKind: Builtin, ToolName: s}
+}
+
+func mcp(server, name string, tool bool) Selection {
+	if tool {
+		return Selection{Kind: SelectTool, ProviderKind: "mcp_server", ResourceID: server, ToolName: name}
+	}
+	return Selection{Kind: SelectProvider, ProviderKind: "mcp_server", ResourceID: server}
+}
+
+// UnmarshalJSON reads an entry or the short form of ParseSelection.
+func (s *Selection) UnmarshalJSON(raw []byte) error {
+	if strings.HasPrefix(string(raw), `"`) {
+		var short string
+		if err := json.Unmarshal(raw, &short); err != nil {
+			return err
+		}
+		*s = ParseSelection(short)
+		return nil
+	}
+	type plain Selection
+	return json.Unmarshal(raw, (*plain)(s))
+}
+
+// String gives the selection for people.
+func (s Selection) String() string {
+	switch {
+	case s.ProviderKind == Builtin:
+		return s.ToolName
+	case s.Kind == SelectTool:
+		return s.ProviderKind + " " + s.ResourceID + "." + s.ToolName
+	}
+	return s.ProviderKind + " " + s.ResourceID
+}
+
+// check says what is wrong with a selection, or "".
+func (s Selection) check() string {
+	switch {
+	case len(s.ResourceID) > 256 || len(s.ToolName) > 256:
+		return "a name in it is longer than 256 bytes"
+	case !slices.Contains(providerKinds, s.ProviderKind):
+		return fmt.Sprintf("%q is not a kind of provider: write one of %s", s.ProviderKind, strings.Join(providerKinds, ", "))
+	case s.Kind == SelectTool && s.ToolName == "":
+		return "it names no tool: write toolName, or kind: provider for all tools"
+	case s.Kind == SelectProvider && s.ToolName != "":
+		return "it names a tool and all tools: write kind: tool, or leave toolName out"
+	case s.Kind != SelectTool && s.Kind != SelectProvider:
+		return fmt.Sprintf("%q is not a kind of selection: write provider or tool", s.Kind)
+	case s.ProviderKind != Builtin && s.ResourceID == "":
+		return "it names no resource: write resourceId"
+	}
+	return ""
+}
+
+// Names is the tool as a model sees it, or "" for all tools of a provider.
+func (s Selection) Name() string {
+	switch {
+	case s.Kind != SelectTool:
+		return ""
+	case s.ProviderKind == Builtin:
+		return s.ToolName
+	}
+	return "mcp__" + s.ResourceID + "__" + s.ToolName
+}
+
+// Toolbox says which tools exist where a composition is resolved.
+type Toolbox struct {
+	Builtin []string // nil: BuiltinTools
+	// Resources are the tools of each provider, by "PROVIDERKIND/RESOURCE"; nil for
+	// one whose tools are not known yet.
+	Resources map[string][]string
+}
+
+func (t Toolbox) builtin() []string {
+	if t.Builtin == nil {
+		return BuiltinTools()
+	}
+	return t.Builtin
+}
+
+// find says whether a selection selects something; names are those it could have
+// meant.
+func (t Toolbox) find(s Selection) (ok bool, name string, names []string) {
+	if s.ProviderKind == Builtin {
+		return s.Kind == SelectProvider || known(s.ToolName, t.builtin()), s.ToolName, t.builtin()
+	}
+	tools, ok := t.Resources[s.ProviderKind+"/"+s.ResourceID]
+	if !ok {
+		for key := range t.Resources {
+			if kind, id, _ := strings.Cut(key, "/"); kind == s.ProviderKind {
+				names = append(names, id)
+			}
+		}
+		slices.Sort(names)
+		return false, s.ResourceID, names
+	}
+	if s.Kind == SelectProvider || tools == nil {
+		return true, "", nil
+	}
+	return slices.Contains(tools, s.ToolName), s.ToolName, tools
+}

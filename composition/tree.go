@@ -1,0 +1,170 @@
+package composition
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// node resolves a node and those below. From is the item that it is written in,
+// nil for one that is asked for by name; path are the agents above.
+func (r *resolver) node(from *Item, n *Node, path []string, above *Limits) *ResolvedNode {
+	at := n.at + "/agent"
+	if r.nodes++; r.nodes > r.options.MaxNodes {
+		r.say(from, n.at, fault{code: FindingTooLarge, message: fmt.Sprintf("the tree has more than %d agents", r.options.MaxNodes),
+			hint: "agents that many others start are counted each time: give fewer of them sub-agents"})
+		return nil
+	}
+	name := n.Agent.Name()
+	if i := slices.Index(path, name); i >= 0 {
+		r.say(from, at, fault{code: FindingCycle, message: fmt.Sprintf("the agent %s would be below itself: %s", name, strings.Join(append(path[i:], name), " → ")),
+			hint: "take it out of one of them"})
+		return nil
+	}
+	it := r.use(from, at, KindAgent, n.Agent)
+	if it == nil {
+		r.children(from, n, nil, nil, append(path, name), above) // what is wrong below is told too
+		return nil
+	}
+	def := it.Agent
+	out := &ResolvedNode{
+		Agent: pin(it), Alias: n.Alias, Tools: append([]Selection{}, n.Tools...), ModelOverride: n.ModelOverride, Instructions: n.Instructions,
+		Permissions: n.Permissions, Limits: n.Limits.Within(def.Limits.Within(above)), Definition: def, Declared: n.Limits != nil || def.Limits != nil,
+		Children: []*ResolvedNode{},
+	}
+	r.skills(from, n, it, out)
+	r.tools(it, "/tools", def.Tools, true)
+	r.tools(from, n.at+"/tools", n.Tools, false)
+	if def.Capability != nil {
+		r.requires(it, "/capability", def.Capability)
+	}
+	r.children(from, n, it, out, append(path, name), out.Limits)
+	return out
+}
+
+func pin(it *Item) Pinned {
+	return Pinned{Org: it.Org, Slug: it.Slug, Version: it.Version, Tier: it.Tier, Digest: it.Digest}
+}
+
+// children resolves the children of a node, then those of the agent's definition
+// that the node does not name itself.
+func (r *resolver) children(from *Item, n *Node, it *Item, out *ResolvedNode, path []string, above *Limits) {
+	names, agents := map[string]bool{}, map[string]bool{}
+	path = slices.Clip(path)
+	add := func(from *Item, c *Node) {
+		child := r.node(from, c, path, above)
+		if names[c.Name()] {
+			r.say(from, c.at, fault{code: FindingDuplicate, message: fmt.Sprintf("%s has two agents called %s", n.Name(), c.Name()), hint: "give one of them an alias"})
+		}
+		names[c.Name()] = true
+		if child != nil && out != nil {
+			out.Children = append(out.Children, child)
+		}
+	}
+	for i := range n.Children {
+		add(from, &n.Children[i])
+		agents[n.Children[i].Agent.Name()] = true
+	}
+	if it == nil {
+		return
+	}
+	for i := range it.Agent.Agents {
+		if c := &it.Agent.Agents[i]; !agents[c.Agent.Name()] {
+			add(it, c)
+		}
+	}
+}
+
+// skills pins the skills of the definition and of the node; the node's reference
+// takes the place of the definition's.
+func (r *resolver) skills(from *Item, n *Node, it *Item, out *ResolvedNode) {
+	bySlug := map[string]Pinned{}
+	put := func(from *Item, at string, ref Ref) {
+		if s := r.use(from, at, KindSkill, ref); s != nil {
+			bySlug[s.Slug] = pin(s)
+		}
+	}
+	own := map[string]bool{}
+	for _, ref := range n.Skills {
+		own[ref.Slug] = true
+	}
+	for i, ref := range it.Agent.Skills {
+		if !own[ref.Slug] {
+			put(it, pointer("skills", i), ref)
+		}
+	}
+	if s := it.Agent.Skill; s != "" && !own[s] {
+		if _, ok := bySlug[s]; !ok {
+			put(it, "/skill", Ref{Slug: s})
+		}
+	}
+	for i, ref := range n.Skills {
+		put(from, n.at+pointer("skills", i), ref)
+	}
+	out.Skills = []Pinned{}
+	for _, slug := range sortedKeys(bySlug) {
+		out.Skills = append(out.Skills, bySlug[slug])
+	}
+}
+
+// tools refuses selections that select nothing. A definition that was made for
+// Claude Code may name tools of it.
+func (r *resolver) tools(from *Item, at string, list []Selection, definition bool) {
+	for i, s := range list {
+		ok, name, names := r.options.Tools.find(s)
+		switch {
+		case ok:
+		case definition && s.ProviderKind == Builtin && known(s.ToolName, foreignTools):
+			r.foreign(from, at+pointer(i), s)
+		default:
+			hint := meant(name, names)
+			if hint == "" && s.ProviderKind != Builtin {
+				hint = "configure it first, or take it out"
+			}
+			r.say(from, at+pointer(i), fault{code: FindingTool, message: fmt.Sprintf("the tool %s is not there", s), hint: hint})
+		}
+	}
+}
+
+func (r *resolver) foreign(from *Item, at string, s Selection) {
+	e := from.position(at)
+	e.Code, e.Message = FindingField, fmt.Sprintf("the tool %s is one of Claude Code and not here", s.ToolName)
+	if key := e.Error(); !r.told[key] {
+		r.told[key] = true
+		r.warnings = append(r.warnings, e)
+	}
+}
+
+// requires refuses what needs a tool that is not there. Capability references are
+// carried only.
+func (r *resolver) requires(from *Item, at string, c *Capability) {
+	for i, name := range c.Requires {
+		var ok bool
+		switch {
+		case capPattern().MatchString(name):
+			ok = true
+		case name == "mcp":
+			ok = len(r.options.Tools.Resources) > 0
+		case isClass(name):
+			ok = slices.ContainsFunc(classes[name], func(t string) bool { return known(t, r.options.Tools.builtin()) })
+		default:
+			ok, _, _ = r.options.Tools.find(ParseSelection(name))
+		}
+		if !ok {
+			r.say(from, at+pointer("requires", i), fault{code: FindingTool, message: fmt.Sprintf("the required tool %s is not there", name),
+				hint: "configure it first, or take it out"})
+		}
+	}
+}
+
+// Walk calls f for a node and all below it, the parent first, with the names above,
+// joined by slashes.
+func (n *ResolvedNode) Walk(f func(path string, n *ResolvedNode)) { n.walk("", f) }
+
+func (n *ResolvedNode) walk(above string, f func(string, *ResolvedNode)) {
+	path := strings.TrimPrefix(above+"/"+n.Name(), "/")
+	f(path, n)
+	for _, c := range n.Children {
+		c.walk(path, f)
+	}
+}
