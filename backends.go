@@ -2,6 +2,7 @@ package tenon
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,6 +23,7 @@ import (
 	"github.com/tenonrun/tenon/provider/responses"
 	"github.com/tenonrun/tenon/provider/scripted"
 	"github.com/tenonrun/tenon/routing"
+	"github.com/tenonrun/tenon/tool"
 	"github.com/tenonrun/tenon/tool/plan"
 	"github.com/tenonrun/tenon/workflow"
 )
@@ -44,6 +46,7 @@ type backends struct {
 	made    map[string]backend
 	blocked map[string]error // providers that can be described and not used
 	equip   func(executor.Turn) (native.Gear, error)
+	spawn   func(context.Context, executor.Turn, tool.Task) (native.Child, error)
 	matrix  func() (*routing.Matrix, error) // of the project
 }
 
@@ -141,7 +144,7 @@ func (b *backends) get(name string) (backend, error) {
 	commands := commands{root: b.project.Root}
 	b.made[name] = backend{conf: cfg, executor: native.New(native.Config{
 		Provider: p, Model: cfg.Model, Command: commands.render, Native: cfg.Type == scriptedName,
-		Equip: b.equip, Submit: plan.Submit,
+		Equip: b.equip, Spawn: b.spawn, Submit: plan.Submit,
 		ContextLimit: func(model string) int { return int(b.at(name, model).Context) },
 	})}
 	return b.made[name], nil

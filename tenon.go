@@ -115,6 +115,7 @@ func Open(ctx context.Context, cfg Config) (*Tenon, error) {
 	}
 	t.gear = newGear(t, memory)
 	t.backends.equip = t.gear.equip
+	t.backends.spawn = t.spawn
 	t.backends.matrix = sync.OnceValues(func() (*routing.Matrix, error) { return t.Models() })
 	if t.pieces, err = registry(p, t.runner, t.redact, t.backends, memory, cfg.Pieces); err != nil {
 		return nil, err

@@ -173,7 +173,7 @@ func (r *visitRow) fold(e workflow.Event) {
 }
 
 func (a *app) showCmd() *cobra.Command {
-	var last bool
+	var last, tree bool
 	var output string
 	c := &cobra.Command{
 		Use:   "show [RUN]",
@@ -181,6 +181,7 @@ func (a *app) showCmd() *cobra.Command {
 		Args:  cobra.MaximumNArgs(1),
 	}
 	lastFlag(c, &last)
+	c.Flags().BoolVar(&tree, "agents", false, "also the agents that it started, with what each used")
 	c.Flags().StringVar(&output, "output", "", "print the whole output of one node or visit, as it is stored, and nothing else")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		return a.with(cmd.Context(), func(t *tenon.Tenon) error {
@@ -205,15 +206,25 @@ func (a *app) showCmd() *cobra.Command {
 					r.stopped()
 				}
 			}
+			var team []*agentRow
+			if tree {
+				if team, err = agents(cmd.Context(), t.Store, id); err != nil {
+					return err
+				}
+			}
 			if a.json || a.jsonl {
 				a.document(struct {
 					history.Result
 					History []*visitRow `json:"visitsInOrder"`
-				}{res, rows})
+					Agents  []*agentRow `json:"agents,omitempty"`
+				}{res, rows, team})
 				return nil
 			}
 			a.summary(res)
 			a.visitTable(rows)
+			if tree {
+				a.agentTable(team)
+			}
 			a.outputs(res)
 			for _, n := range res.Next {
 				fmt.Fprintln(a.std.Err, "next:", n)

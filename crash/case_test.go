@@ -115,6 +115,11 @@ func speak(req providertest.Request) providertest.Reply {
 	switch mark {
 	case "MARK:agent":
 		return act(req.Turn)
+	}
+	if strings.HasPrefix(mark, "MARK:tree") {
+		return branch(mark, req.Turn)
+	}
+	switch mark {
 	case "MARK:hang":
 		return providertest.Reply{Hang: true}
 	case "MARK:judge-1":

@@ -34,6 +34,7 @@ type past struct {
 	took   time.Duration // set at its end
 	model  string
 	spent  workflow.Totals
+	agents map[string]string // that were started: labels by key
 }
 
 // New returns Lines that write to out.
@@ -67,6 +68,11 @@ func (l *Lines) fold(run workflow.RunID, e workflow.Event) past {
 		case workflow.KindCondition, workflow.KindAssign, workflow.KindJoin, workflow.KindEnd:
 			v.routes = p.Self
 		}
+	case *workflow.AgentStarted:
+		if v.agents == nil {
+			v.agents = map[string]string{}
+		}
+		v.agents[p.Key] = p.Label
 	case *workflow.InvocationReserved:
 		v.model = cmp.Or(p.Model, v.model)
 	case *workflow.InvocationSettled:
@@ -131,10 +137,39 @@ func say(run workflow.RunID, e workflow.Event, v past) string {
 		}
 	case *workflow.StepSettled:
 		return stepLine(p, v)
+	case *workflow.AgentStarted:
+		return agentLine(p, v)
+	case *workflow.AgentEnded:
+		return agentEnd(p, v)
 	case *workflow.Progress:
 		return strings.TrimSpace(fmt.Sprintf("  %s %s: %s", v.name, p.Kind, p.Message))
 	}
 	return ""
+}
+
+func agentLine(p *workflow.AgentStarted, v past) string {
+	if p.Depth == 0 {
+		return ""
+	}
+	s := fmt.Sprintf("  %s starts agent %s on %s/%s", v.name, p.Label, p.Provider, p.Model)
+	if p.Task != "" {
+		s += ": " + p.Task
+	}
+	return s
+}
+
+func agentEnd(p *workflow.AgentEnded, v past) string {
+	name := v.agents[p.Key]
+	if name == "" {
+		name = p.Key
+	}
+	switch p.Status {
+	case workflow.AgentSucceeded:
+		return fmt.Sprintf("  %s agent %s is done", v.name, name)
+	case workflow.AgentDrained:
+		return fmt.Sprintf("  %s agent %s came to an end at a limit", v.name, name)
+	}
+	return fmt.Sprintf("  %s agent %s failed: %s", v.name, name, coded(p.Message, p.Code))
 }
 
 func stepLine(p *workflow.StepSettled, v past) string {

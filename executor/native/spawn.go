@@ -72,6 +72,7 @@ func (w *work) spawn(ctx context.Context, t tool.Task) (tool.TaskDone, error) {
 	if err != nil {
 		return tool.TaskDone{}, w.park(err)
 	}
+	w.account = true
 	c, err := w.l.cfg.Spawn(ctx, w.l.Turn, t)
 	if err != nil {
 		if !tool.ByModel(err) {

@@ -27,6 +27,7 @@ type settled struct {
 	Granted []Allowance     `json:"granted,omitempty"` // for the rest of the turn
 	Refused bool            `json:"refused,omitempty"` // an agent, by a limit
 	Spawned int             `json:"spawned,omitempty"` // agents that were started
+	Account bool            `json:"account,omitempty"` // the agent has one since
 	Left    string          `json:"left,omitempty"`    // what was decided about a call that a crash left open
 }
 
@@ -56,6 +57,7 @@ type work struct {
 	asked   int         // questions of the tool itself
 	refused bool        // it may start no more agents
 	spawned int         // agents that it started
+	account bool        // the account of the agent was needed
 }
 
 // step runs a call, or takes the memo of its step.
@@ -144,7 +146,7 @@ func (w *work) do(ctx context.Context, left json.RawMessage) (settled, error) {
 			return settled{}, w.parked
 		case err == nil:
 			s := w.settle(r)
-			s.Spawned = w.spawned
+			s.Spawned, s.Account = w.spawned, w.account
 			return s, nil
 		case ctx.Err() != nil:
 			return settled{}, context.Cause(ctx)
@@ -164,6 +166,7 @@ func (w *work) do(ctx context.Context, left json.RawMessage) (settled, error) {
 		}
 		s := failed(err)
 		s.Changes, s.Granted, s.Refused = r.Changes, w.granted, w.refused
+		s.Account = w.account
 		return s, nil
 	}
 }

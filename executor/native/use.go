@@ -162,6 +162,9 @@ func (l *loop) fold(u *use) (provider.Part, error) {
 	l.session.Keep(tool.Result{Seen: s.Seen, Changes: s.Changes, Cwd: s.Cwd})
 	l.reply.ToolCalls++
 	l.reply.Agents += s.Spawned
+	if s.Account && l.Turn.Agent == "" { // it was opened by another process
+		l.Turn.Agent = l.Turn.Key
+	}
 	for _, c := range s.Changes {
 		name := c.Path
 		if rel, err := filepath.Rel(l.dir(), c.Path); err == nil && filepath.IsLocal(rel) {
