@@ -255,6 +255,7 @@ type Settled struct {
 	Answers    []NamedAnswer    `json:"answers,omitempty"`
 	Candidate  string           `json:"candidate,omitempty"` // after a write
 	Verified   *Verified        `json:"verified,omitempty"`
+	Unproven   Code             `json:"unproven,omitempty"` // what the visit was to deliver is not there: why
 	Completion *Completion      `json:"completion,omitempty"`
 	Error      *Failure         `json:"error,omitempty"`
 	Warnings   []string         `json:"warnings,omitempty"`

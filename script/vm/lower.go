@@ -151,4 +151,3 @@ func columnOf(line, units int) int {
 	}
 	return units + 1
 }
-

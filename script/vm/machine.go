@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,6 +29,9 @@ type Config struct {
 	// Query answers host.query: a name and a JSON text ("" is undefined). It is
 	// pure. An error is thrown in the script.
 	Query func(name string, payload json.RawMessage) (json.RawMessage, error)
+	// Accept is told of each call when it is made. An error is thrown in the
+	// script, and the call is not there. Nil accepts all.
+	Accept func(c Call) error
 	// Load finds another script by name. An error is thrown in the script.
 	Load func(name string) (*Script, error)
 }
@@ -149,10 +153,22 @@ func fold(path string) string {
 	return "~" + hex.EncodeToString(sum[:10])
 }
 
-func (m *Machine) hostCall(kind, scope string, ordinal int, payload, stack string) int {
+// hostCall gives the id of the call, or a fault.
+func (m *Machine) hostCall(kind, scope string, ordinal int, payload, stack string) string {
+	c := Call{ID: m.next + 1, Kind: kind, Scope: scope, Ordinal: ordinal, Payload: json.RawMessage(payload), stack: stack}
+	if m.cfg.Accept != nil {
+		if err := m.cfg.Accept(c); err != nil {
+			raw, err := json.Marshal(faultOf(err))
+			if err != nil {
+				return `{"message":"the call is refused"}`
+			}
+			return string(raw)
+		}
+	} else {
+		m.calls = append(m.calls, c)
+	}
 	m.next++
-	m.calls = append(m.calls, Call{ID: m.next, Kind: kind, Scope: scope, Ordinal: ordinal, Payload: json.RawMessage(payload), stack: stack})
-	return m.next
+	return strconv.Itoa(c.ID)
 }
 
 // hostQuery gives {value} or {error}.
@@ -302,7 +318,8 @@ func (m *Machine) bound(err error) error {
 	return &Bound{Kind: BoundMemory, Msg: "the script cannot go on: " + msg}
 }
 
-// Take returns the calls made since the last Take, in their order.
+// Take returns the calls made since the last Take, in their order. With Accept
+// there are none.
 func (m *Machine) Take() []Call {
 	out := m.calls
 	m.calls = nil

@@ -14,12 +14,12 @@
   // Scopes. A scope's name is its kind and the ordinal of its creation in the
   // scope above; code in one scope is sequential, so names never depend on the
   // order in which things complete.
-  const root = { up: null, name: "", path: "", counts: create(null) };
-  const outside = { up: null, name: "~", path: "~", counts: create(null) };
+  const root = { up: null, name: "", path: "", inner: false, counts: create(null) };
+  const outside = { up: null, name: "~", path: "~", inner: false, counts: create(null) };
   let current = outside, bare = false;
 
   const count = (scope, kind) => (scope.counts[kind] = (scope.counts[kind] | 0) + 1);
-  const made = (up, name) => ({ up, name, path: undefined, counts: create(null) });
+  const made = (up, name) => ({ up, name, path: undefined, inner: up.inner, counts: create(null) });
   const child = (kind) => made(current, current === outside ? kind : kind + "#" + count(current, kind));
   const sub = (group, index) => made(group.up, group.name + "[" + index + "]");
 
@@ -202,18 +202,24 @@
     return answer.value;
   }
 
+  // announce makes a call known and gives its id; the host may refuse it.
+  function announce(kind, payload) {
+    const id = hostCall(kind, pathOf(current), count(current, kind), stringify(payload) ?? "null", new NativeError().stack);
+    if (id[0] === "{") throw raise(parse(id));
+    return id;
+  }
+
   const host = freeze({
     query,
-    // call gives a promise that the host settles.
+    // call gives a promise that the host settles; it throws when it is refused.
     call(kind, payload) {
-      const raw = stringify(payload);
-      const id = hostCall(kind, pathOf(current), count(current, kind), raw, new NativeError().stack);
+      const id = announce(kind, payload);
       return new NativePromise((yes, no) => { pending[id] = { yes, no }; });
     },
     // tell is a call without an answer.
-    tell(kind, payload) {
-      hostCall(kind, pathOf(current), count(current, kind), stringify(payload), "");
-    },
+    tell: (kind, payload) => { announce(kind, payload); },
+    // inner tells whether the code runs in a script that another one loaded.
+    inner: () => current.inner,
     // group is a scope with parts that run in it, each under its own index.
     group: (kind) => child(kind),
     within(group, index, f, list) {
@@ -251,6 +257,7 @@
     load(name, kind) {
       const main = hostLoad(name);
       const scope = child(kind);
+      scope.inner = true;
       return (value) => inside(scope, () => {
         bare = true;
         return main(lowered, loweredGenerator, Await, value);
