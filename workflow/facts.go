@@ -48,6 +48,7 @@ type Options struct {
 	Backends  map[string]Capabilities `json:"backends,omitempty"`
 	Providers []string                `json:"providers,omitempty"` // names that were configured
 	Routed    bool                    `json:"routed,omitempty"`    // a model is chosen where nobody names a provider
+	Script    ScriptOptions           `json:"script,omitzero"`
 }
 
 // Backend returns the capabilities behind a provider's name: those that the run

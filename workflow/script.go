@@ -46,3 +46,10 @@ type Log struct {
 
 // CommandID is the structural name of the note.
 func (c Log) CommandID() string { return c.ID }
+
+// Codes of scripts.
+const (
+	CodeScriptFailed  Code = "script_failed"  // an error left the script
+	CodeScriptEndless Code = "script_endless" // it did not come back
+	CodeScriptMemory  Code = "script_memory"
+)
