@@ -1,10 +1,12 @@
 package disk_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/tenonrun/tenon/artifact"
@@ -13,15 +15,22 @@ import (
 
 const childPuts = 20
 
+// endless makes a child write until it is killed, and say what was answered.
+const endless = "endless"
+
 // child is a process of its own that writes into the collection of its parent.
 func child() {
 	all, err := disk.Open(disk.Config{Dir: os.Getenv("ARTIFACT_DIR")})
 	exitOn(err)
 	c, err := all.Open(context.Background(), "c")
 	exitOn(err)
-	for i := range childPuts {
-		_, err := c.Put(context.Background(), artifact.Draft{ID: "a", Content: fmt.Sprint(os.Getenv("ARTIFACT_CHILD"), "/", i)})
+	who := os.Getenv("ARTIFACT_CHILD")
+	for i := 0; i < childPuts || who == endless; i++ {
+		r, err := c.Put(context.Background(), artifact.Draft{ID: "a", Content: strings.Repeat(fmt.Sprint(who, "/", i, "\n"), 1+i%1000)})
 		exitOn(err)
+		if who == endless {
+			fmt.Println(r.Descriptor.Version, r.Descriptor.Digest)
+		}
 	}
 	exitOn(all.Close())
 }
@@ -57,7 +66,8 @@ func TestProcesses(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, content := range texts(t, c, "a") {
-		seen[content] = true
+		first, _, _ := strings.Cut(content, "\n")
+		seen[first] = true
 	}
 	a, err := c.Get(t.Context(), "a")
 	must(t, err)
@@ -66,5 +76,47 @@ func TestProcesses(t *testing.T) {
 	}
 	if _, damage, err := all.Check(t.Context()); len(damage) > 0 || err != nil {
 		t.Errorf("damage %v, %v", damage, err)
+	}
+}
+
+// TestKilled: a process that is killed at any moment loses nothing that it
+// answered, and leaves nothing half done.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	for round := range 8 {
+		dir := t.TempDir()
+		cmd := exec.CommandContext(t.Context(), os.Args[0])
+		cmd.Env = append(os.Environ(), "ARTIFACT_CHILD="+endless, "ARTIFACT_DIR="+dir)
+		out, err := cmd.StdoutPipe()
+		must(t, err)
+		must(t, cmd.Start())
+		answered := map[int64]string{}
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			var version int64
+			var digest string
+			if n, _ := fmt.Sscan(lines.Text(), &version, &digest); n == 2 {
+				answered[version] = digest
+			}
+			if len(answered) == 5+7*round {
+				must(t, cmd.Process.Kill())
+			}
+		}
+		cmd.Wait()
+		all := open(t, disk.Config{Dir: dir})
+		c := collection(t, all, "c")
+		for version, digest := range answered {
+			if r, _, err := c.Read(t.Context(), "a", version); err != nil || r.Digest != digest {
+				t.Errorf("version %d is %+v (%v)", version, r, err)
+			}
+		}
+		a, err := c.Get(t.Context(), "a")
+		must(t, err)
+		if d := put(t, c, "a", "next"); d.Version != a.Current().Version+1 || d.VersionCount != len(a.Versions)+1 {
+			t.Errorf("it goes on as %+v", d)
+		}
+		if _, damage, err := all.Check(t.Context()); len(damage) > 0 || err != nil {
+			t.Errorf("damage %v, %v", damage, err)
+		}
 	}
 }

@@ -142,6 +142,8 @@ func (v *Viewer) save(w http.ResponseWriter, r *http.Request) {
 	}
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 256<<20))
 	if err == nil {
+		v.saving.RLock()
+		defer v.saving.RUnlock()
 		err = v.keep(w, r, base, string(raw))
 	}
 	if err != nil {

@@ -62,6 +62,7 @@
 
   addEventListener("message", e => {
     if (e.source !== parent || e.data !== "tenon-editor" || !e.ports[0] || port) return;
+    e.stopImmediatePropagation();
     port = e.ports[0];
     port.onmessage = m => { if (m.data === "read") port.postMessage(clean()); };
   });

@@ -77,6 +77,11 @@ func (w *world) do(t *testing.T, method, url, body string, headers ...string) (*
 	return resp, string(raw)
 }
 
+func before(s, end string) string {
+	s, _, _ = strings.Cut(s, end)
+	return s
+}
+
 var setup = regexp.MustCompile(`const setup = (\{.*\});`)
 
 // open opens the page, as a browser would.
@@ -92,7 +97,7 @@ func (w *world) open(t *testing.T) {
 		t.Fatalf("the page has no setup:\n%s", page)
 	}
 	must(t, json.Unmarshal([]byte(m[1]), &s))
-	w.app = w.viewer.URL()[:strings.Index(w.viewer.URL(), "/open/")]
+	w.app = before(w.viewer.URL(), "/open/")
 	w.key, w.stage, w.page, w.policy = s.Key, s.Stage, page, resp.Header.Get("Content-Security-Policy")
 }
 
@@ -127,7 +132,7 @@ func TestAddress(t *testing.T) {
 	if resp, body := w.do(t, "GET", w.app+"/api/artifact", "", "X-Tenon-Key", w.key); resp.StatusCode != http.StatusOK || !strings.Contains(body, `"kind":"page"`) || strings.Contains(body, "<p>x") {
 		t.Errorf("the page hears %s: %s", resp.Status, body)
 	}
-	stage := w.stage[:strings.Index(w.stage, "/v/")]
+	stage := before(w.stage, "/v/")
 	for _, url := range []string{stage + "/v/x/1", w.stage + "x", stage + "/", w.app + "/", w.app + "/v/x/1", w.stage + "2"} {
 		if resp, _ := w.do(t, "GET", url, ""); resp.StatusCode != http.StatusNotFound || resp.Header.Get("X-Content-Type-Options") != "nosniff" {
 			t.Errorf("%s is %s", url, resp.Status)
@@ -180,7 +185,7 @@ func TestHeaders(t *testing.T) {
 			if verbatim := kind == artifact.Page || kind == artifact.Vector; verbatim != strings.Contains(body, content) {
 				t.Errorf("the body is %s", body)
 			}
-			if len(resp.Cookies()) > 0 || !strings.Contains(w.policy, "frame-src "+w.stage[:strings.Index(w.stage, "/v/")]+";") || strings.Contains(w.policy, "unsafe") {
+			if len(resp.Cookies()) > 0 || !strings.Contains(w.policy, "frame-src "+before(w.stage, "/v/")+";") || strings.Contains(w.policy, "unsafe") {
 				t.Errorf("the policy of the page is %s", w.policy)
 			}
 		})

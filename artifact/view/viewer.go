@@ -42,6 +42,7 @@ type Viewer struct {
 	cancel          context.CancelFunc
 	done            chan struct{}
 	served          sync.WaitGroup
+	saving          sync.RWMutex // held for reading by a save
 
 	mu     sync.Mutex
 	opened bool
@@ -173,18 +174,16 @@ func (v *Viewer) serve(l net.Listener, h http.Handler) {
 	})
 }
 
-// shut closes the servers; what is being saved is allowed to end.
+// shut closes the servers; a save that is under way ends first.
 func (v *Viewer) shut() {
-	v.cancel()
+	v.saving.Lock()
+	v.cancel() // a save that comes now does not happen
+	v.saving.Unlock()
 	v.mu.Lock()
 	v.alarm.Stop()
 	v.mu.Unlock()
-	ctx, stop := context.WithTimeout(context.Background(), 2*time.Second)
-	defer stop()
 	for _, s := range v.servers {
-		if s.Shutdown(ctx) != nil {
-			s.Close() //nolint:errcheck // it did not want to end in peace
-		}
+		s.Close() //nolint:errcheck // nobody waits for an answer any more
 	}
 }
 
