@@ -1,11 +1,13 @@
 package composition
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
 
 	"github.com/tenonrun/tenon/internal/source"
+	"github.com/tenonrun/tenon/internal/text"
 	"github.com/tenonrun/tenon/permission"
 )
 
@@ -147,8 +149,21 @@ func ReadAgent(name, slug string, data []byte) Item {
 	if f.Disable {
 		lifecycle = Draft
 	}
+	it.Content = withoutLifecycle(it.Content)
 	it.finish(r.version(f.Version), lifecycle, &r.reader)
 	return it
+}
+
+var lifecycleLine = text.MustPattern(`(?m)^lifecycle:[^\n]*\n`)
+
+// withoutLifecycle takes the lifecycle out of the head of a text: a draft that is
+// published keeps its digest.
+func withoutLifecycle(content []byte) []byte {
+	at := lifecycleLine().FindIndex(content)
+	if at == nil || bytes.Contains(content[4:at[0]+1], []byte("\n---\n")) {
+		return content
+	}
+	return slices.Concat(content[:at[0]], content[at[1]:])
 }
 
 // agentReader reads what an agent may have in many spellings.

@@ -148,10 +148,15 @@ func ReadComposition(name, slug string, data []byte) Item {
 	return it
 }
 
-// same gives a composition the digest of what it means: spaces and comments, and
-// whether it is YAML or JSON, do not count.
+// same gives a composition the digest of what it means: spaces and comments, its
+// lifecycle, and whether it is YAML or JSON, do not count.
 func (it *Item) same() {
-	content, err := canon.Canonical(it.Composition.doc.JSON())
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(it.Composition.doc.JSON(), &fields) != nil {
+		return // it is no object, which the schema has told
+	}
+	delete(fields, "lifecycle")
+	content, err := canon.Canonical(mustJSON(fields))
 	if err != nil {
 		return // a number that has no canonical form: the text is its own
 	}

@@ -29,8 +29,9 @@ type Item struct {
 	// Implicit tells that nobody published it: only its exact version leads to it.
 	Stored   bool `json:"stored,omitempty"`
 	Implicit bool `json:"implicit,omitempty"`
-	// Content is the text of an agent or a composition, with LF; for a skill the
-	// canonical JSON list of its files.
+	// Content is the text of an agent, with LF; the canonical JSON of a composition;
+	// for a skill the canonical JSON list of its files. The lifecycle of an agent or
+	// a composition is not in it.
 	Content []byte `json:"-"`
 
 	// One of them is there, unless Err says why not.
