@@ -101,6 +101,9 @@ func NewPlan(entries []Entry) (Plan, error) {
 		}
 	}
 	for _, e := range p.Entries {
+		if folded[strings.ToLower(e.Path)] == "" {
+			continue // refused already
+		}
 		for dir := path.Dir(e.Path); dir != "."; dir = path.Dir(dir) {
 			if other, taken := folded[strings.ToLower(dir)]; taken && !p.isDir(other) {
 				found = append(found, fmt.Errorf("mount %q is below mount %q, which is no directory of the workspace", e.Path, other))
