@@ -194,7 +194,7 @@ func (d *decoder) revision() (r Revision) {
 	whole := !r.Deleted
 	r.ID, r.Seq, r.Device = d.text("id", false), d.integer("seq", false, 0), d.text("device", false)
 	r.Artifact, r.Title, r.Mime = d.text("artifact", true), d.text("title", whole), d.text("mime", whole)
-	r.Language, r.Version = d.text("language", false), d.integer("version", true, 0)
+	r.Language, r.Version = d.text("language", false), d.integer("version", whole, 0)
 	r.At, r.Author = d.moment("at"), Author(d.text("author", false))
 	return r
 }

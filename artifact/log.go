@@ -25,7 +25,7 @@ type thing struct {
 	graves  []*Revision // its deletions
 	gone    *Revision   // the last one
 	current *Revision
-	highest int64 // the largest number given
+	highest int64 // the largest number seen, also of what is gone
 	untidy  bool
 	pub     *Publication
 }
@@ -96,13 +96,13 @@ func (t *thing) covers(r *Revision) bool {
 func (r *Revision) same(o *Revision) bool { return r.ID == "" || *r == *o }
 
 func (t *thing) add(r *Revision) {
+	t.highest = max(t.highest, r.Version)
 	if r.Deleted {
 		t.graves = append(t.graves, r)
 		if t.gone == nil || t.gone.before(r) {
 			t.gone = r
 			t.bury()
 		}
-		t.highest = max(t.highest, r.Version)
 		return
 	}
 	if t.covers(r) {
@@ -112,23 +112,16 @@ func (t *thing) add(r *Revision) {
 		t.untidy = true
 	}
 	t.live = append(t.live, r)
-	t.highest = max(t.highest, r.Version)
 	if t.current == nil || r.newer(t.current) {
 		t.current = r
 	}
 }
 
-// bury forgets what the last deletion covers. The numbers that remain given are
-// those of the deletions and of what outlived them, so that it does not matter
-// which one was seen first.
+// bury forgets what the last deletion covers.
 func (t *thing) bury() {
-	t.live = slices.DeleteFunc(t.live, func(r *Revision) bool { return r.before(t.gone) })
-	t.current, t.pub, t.highest = nil, nil, 0
-	for _, r := range t.graves {
-		t.highest = max(t.highest, r.Version)
-	}
+	t.live = slices.DeleteFunc(t.live, t.covers)
+	t.current, t.pub = nil, nil
 	for _, r := range t.live {
-		t.highest = max(t.highest, r.Version)
 		if t.current == nil || r.newer(t.current) {
 			t.current = r
 		}

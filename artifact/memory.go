@@ -102,7 +102,7 @@ func (s *memory) Put(ctx context.Context, d Draft) (Receipt, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := d.check(s.all.cfg.Limits); err != nil {
-		return Receipt{}, err
+		return Receipt{}, err // takes no time
 	}
 	r, err := s.log.PlanPut(d, s.all.stamp(), s.all.cfg.Limits)
 	if err == nil {

@@ -27,7 +27,7 @@ type Revision struct {
 	Title    string `json:"title"`
 	Mime     string `json:"mime"`
 	Language string `json:"language,omitempty"` // for highlighting
-	Version  int64  `json:"version"`            // 1, 2, 3…; of a deletion the highest number that was given
+	Version  int64  `json:"version"`            // 1, 2, 3…; of a deletion the highest number that was given, 0 when it does not say
 	Digest   string `json:"sha256,omitempty"`   // of the content, 64 lower hex digits
 	Bytes    int64  `json:"bytes"`              // of the content in UTF-8
 	At       int64  `json:"at"`                 // milliseconds since 1970
@@ -78,7 +78,7 @@ func (r *Revision) Check() error {
 	}
 	var why string
 	switch {
-	case r.Version < 1:
+	case r.Version < 1 && !(r.Deleted && r.Version == 0):
 		why = "its number is below 1"
 	case r.Author != Model && r.Author != Person:
 		why = "its author is not known here"
