@@ -1,0 +1,205 @@
+package script
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/tenonrun/tenon/workflow"
+)
+
+// Call is a call that a script made, in start order.
+type Call struct {
+	ID         workflow.VisitID
+	Kind       string
+	Scope      string
+	Digest     workflow.Digest // of kind, prompt and options
+	Occurrence int             // of the digest in the scope, from 1
+	Label      string
+	Phase      string
+	Settled    bool
+	Failed     bool
+	Output     workflow.Value
+	Reused     string // how its result was taken over; "" when it was not
+}
+
+// Ways in which a call takes over a result.
+const (
+	ReusedInPlace = "in place" // from the same call
+	ReusedMoved   = "moved"    // from an equal call elsewhere in the script
+)
+
+// Journal is the Program of a script, to those who ask what it did.
+type Journal interface {
+	// Calls are all calls so far, in start order.
+	Calls() []Call
+}
+
+// Calls implements Journal.
+func (p *program) Calls() []Call { return slices.Clone(p.records) }
+
+// Carried is a result that can be taken over.
+type Carried struct {
+	Kind       string          `json:"kind"`
+	Scope      string          `json:"scope,omitempty"`
+	Digest     workflow.Digest `json:"digest"`
+	Occurrence int             `json:"occurrence"`
+	Output     workflow.Value  `json:"output"`
+	used       bool
+	moved      bool
+	rank       int
+}
+
+// Carry returns what a run of an edited script can take over, as the Calls of a
+// workflow.Reuse. calls are those of the earlier run.
+func Carry(mode string, calls []Call) (json.RawMessage, error) {
+	out := []Carried{}
+	for _, c := range calls {
+		good := c.Settled && !c.Failed
+		switch {
+		case mode != workflow.ReusePrefix && mode != workflow.ReuseUnchanged:
+			return nil, workflow.Errorf(workflow.CodeInvalidArguments, "reuse %q is not known", mode).WithHint("it is prefix or unchanged")
+		case mode == workflow.ReusePrefix && !good:
+			return json.Marshal(out)
+		case !good, mode == workflow.ReuseUnchanged && c.Kind != kindAgent && c.Kind != kindQuestion:
+			continue // a command may see what a changed call leaves behind
+		}
+		out = append(out, Carried{Kind: c.Kind, Scope: c.Scope, Digest: c.Digest, Occurrence: c.Occurrence, Output: c.Output})
+	}
+	return json.Marshal(out)
+}
+
+// reuse is what a run takes over.
+type reuse struct {
+	mode    string
+	broken  bool // prefix: a call has missed, all later ones are live
+	places  map[string]*Carried
+	digests map[string][]*Carried
+	waiting []*call
+	flying  bool
+}
+
+func newReuse(r *workflow.Reuse, values workflow.Values) (*reuse, error) {
+	raw, err := r.Calls.Load(values)
+	if err != nil {
+		return nil, err
+	}
+	var all []*Carried
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return nil, fmt.Errorf("decoding its calls: %w", err)
+	}
+	u := &reuse{mode: r.Mode, places: map[string]*Carried{}, digests: map[string][]*Carried{}}
+	for i, c := range all {
+		c.rank = i
+		u.places[placeOf(c.Scope, c.Digest, c.Occurrence)] = c
+		u.digests[string(c.Digest)] = append(u.digests[string(c.Digest)], c)
+	}
+	return u, nil
+}
+
+func placeOf(scope string, d workflow.Digest, occurrence int) string {
+	return scope + "\x00" + string(d) + "\x00" + strconv.Itoa(occurrence)
+}
+
+// find returns the result that a call can take over, nil when it runs live.
+func (u *reuse) find(c Call) *Carried {
+	if u.broken {
+		return nil
+	}
+	if old := u.places[placeOf(c.Scope, c.Digest, c.Occurrence)]; old != nil && !old.used {
+		old.used = true
+		return old
+	}
+	if u.mode == workflow.ReusePrefix {
+		u.broken = true
+		return nil
+	}
+	for _, old := range u.digests[string(c.Digest)] {
+		if !old.used {
+			old.used, old.moved = true, true
+			return old
+		}
+	}
+	return nil
+}
+
+// wait queues a call whose result is taken over.
+func (u *reuse) wait(k *call) { u.waiting = append(u.waiting, k) }
+
+// next returns the call whose result is taken over next: one at a time, in the
+// order in which the earlier run made them.
+func (u *reuse) next() *call {
+	if u.flying || len(u.waiting) == 0 {
+		return nil
+	}
+	at := 0
+	for i, k := range u.waiting {
+		if k.taken.rank < u.waiting[at].taken.rank {
+			at = i
+		}
+	}
+	k := u.waiting[at]
+	u.waiting = slices.Delete(u.waiting, at, at+1)
+	u.flying = true
+	return k
+}
+
+// Plan is what a run of an edited script would do first.
+type Plan struct {
+	Reused []Call // whose results are taken over
+	Moved  int    // of them, those whose place in the script is another
+	Live   []Call // that then run, as far as it can be told before they have
+	Ends   bool   // the script ends with what is taken over
+}
+
+// Foresee plays the start of a run with all that it takes over and nothing else.
+func (f *Factory) Foresee(run workflow.RunID, start workflow.RunStarted, values workflow.Values) (Plan, error) {
+	prog, err := f.New(run, start, values)
+	if err != nil {
+		return Plan{}, err
+	}
+	defer prog.Close()
+	p := prog.(*program) //nolint:forcetypeassert // it was just made
+	events := []workflow.Event{{Payload: &start}}
+	for seq := int64(1); len(events) > 0; seq++ {
+		e := events[0]
+		events = events[1:]
+		e.Seq = seq
+		if err := p.Apply(e); err != nil {
+			return Plan{}, err
+		}
+		wishes, err := p.Decide(nil)
+		if err != nil {
+			return Plan{}, err
+		}
+		for _, w := range wishes {
+			switch w := w.(type) {
+			case workflow.StartVisit:
+				if k := p.calls[w.Visit]; k != nil && k.taken != nil {
+					events = append(events, workflow.Event{ID: string(w.Visit), Payload: &workflow.Admitted{Kind: w.Kind, Self: true}})
+				}
+			case workflow.SettleVisit:
+				events = append(events, workflow.Event{ID: string(w.Visit), Payload: &w.Result})
+			case workflow.Complete, workflow.Log, workflow.StartChild, workflow.CancelVisit, workflow.CancelChild:
+			}
+		}
+	}
+	return p.plan(), nil
+}
+
+func (p *program) plan() Plan {
+	plan := Plan{Ends: p.ended}
+	for _, c := range p.records {
+		switch {
+		case c.Reused == "":
+			plan.Live = append(plan.Live, c)
+		default:
+			plan.Reused = append(plan.Reused, c)
+			if c.Reused == ReusedMoved {
+				plan.Moved++
+			}
+		}
+	}
+	return plan
+}

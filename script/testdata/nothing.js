@@ -1,0 +1,7 @@
+// result: undefined
+export const meta = {
+  name: "nothing",
+  description: "nothing",
+};
+
+log("nothing to do");
