@@ -66,48 +66,50 @@ func TestManifestBinds(t *testing.T) {
 	}
 }
 
-// TestManifestRefused changes one thing of the manifest at a time.
+// refusals change one thing of the manifest each.
+var refusals = []struct {
+	name, old, new string
+	pointer        string // where the finding is
+	want           string // in its text
+}{
+	{"version of two parts", "version: 1.2.0", "version: 1.2", "/metadata/version", "1.2.0"},
+	{"unknown role", "role: gate-reviewer", "role: reviewer", "/spec/agent/role", "gate-reviewer"},
+	{"misspelled role", "role: gate-reviewer", "role: gate-reviewe", "/spec/agent/role", `did you mean "gate-reviewer"?`},
+	{"name of a variable", "name: CLOSE_MONTH", "name: closeMonth", "/spec/env/0/name", "UPPER_SNAKE_CASE"},
+	{"variable of the host", "${input.month}", "${env.HOME}", "/spec/env/0/value", `unsupported interpolation token "${env.HOME}"`},
+	{"undeclared input", "${input.month}", "${input.nope}", "/spec/env/0/value", `there is no input "nope"`},
+	{"misspelled input", "${input.month}", "${input.mont}", "/spec/env/0/value", `did you mean "month"?`},
+	{"token without end", "${input.month}", "${input.month", "/spec/env/0/value", "has no end"},
+	{"token in a token", "${input.month}", "${input.${input.month}}", "/spec/env/0/value", "inside another"},
+	{"default null", "${input.month}", "${input.month | default: null}", "/spec/env/0/value", "null"},
+	{"default of another type", "${input.month}", "${input.month | default: 3}", "/spec/env/0/value", "default 3"},
+	{"undeclared credential", "${credential.ERP_TOKEN}", "${credential.ERP_TOKN}", "/spec/env/1/value", `did you mean "ERP_TOKEN"?`},
+	{"credential in a mount", "${input.spaces}", "${credential.ERP_TOKEN}", "/spec/mounts/references/kb/spaces", "env only"},
+	{"token where none is read", "sourceRef: wallet/erp", `sourceRef: "${input.month}"`, "/spec/credentials/0/sourceRef", "not replaced here"},
+	{"persistence above", "[deliverables]", "[../x]", "/spec/persistence/paths/0", "leaves the workspace"},
+	{"persistence absolute", "[deliverables]", "[/etc]", "/spec/persistence/paths/0", "relative"},
+	{"write to a read-only slot", "mode: read-only", "mode: read-write", "/spec/mounts/references/mode", "always read-only"},
+	{"unknown slot", "deliverable-specs: true", "deliverable-spec: true", "/spec/mounts/deliverable-spec", `did you mean "deliverable-specs"?`},
+	{"unknown key", "persistence:", "persistences:", "/spec/persistences", `did you mean "persistence"?`},
+	{"unknown kind of credential", "generic-secret", "secret", "/spec/credentials/0/kind", "generic-secret"},
+	{"default that does not fit", "default: [gl-policy]", "default: gl-policy", "/spec/inputs/spaces/default", "default of input"},
+	{"default null of an input", "default: [gl-policy]", "default: null", "/spec/inputs/spaces/default", "default of input"},
+	{"pattern that is none", `"^20[0-9]{2}-[01][0-9]$"`, `"^20[0-9"`, "/spec/inputs/month", "pattern"},
+	{"base that is not there", "primary-agent-base@1.0.0", "primary-agent-bse@1.0.0", "/extends", `did you mean "primary-agent-base@1.0.0"?`},
+	{"base by range", "primary-agent-base@1.0.0", "primary-agent-base@latest", "/extends", "exact version"},
+	{"no agent", "  agent: { slug: ledger-auditor, stage: audit, role: gate-reviewer }\n", "", "/spec", "names no agent"},
+	{"two variables of a name", "name: ERP_TOKEN, value", "name: CLOSE_MONTH, value", "/spec/env/1/name", "there twice"},
+	{"surface without a port", "persistence:", "outputSurface: { kind: web }\n  persistence:", "/spec/outputSurface", "port"},
+	{"seed outside its slot", "persistence:", "seedFiles: [{ slot: inputs, path: ../x, content: a }]\n  persistence:", "/spec/seedFiles/0/path", "leaves"},
+	{"seed with nothing", "persistence:", "seedFiles: [{ slot: inputs, path: x }]\n  persistence:", "/spec/seedFiles/0", "exactly one"},
+	{"seed over the inputs", "persistence:", "seedFiles: [{ slot: inputs, path: inputs.json, content: a }]\n  persistence:", "/spec/seedFiles/0/path", "holds the inputs"},
+	{"seed with a credential", "persistence:", "seedFiles: [{ slot: inputs, path: x, content: \"${credential.ERP_TOKEN}\" }]\n  persistence:", "/spec/seedFiles/0/content", "env only"},
+	{"seed in a slot that is not mounted", "deliverable-specs: true", "uploads: false", "/spec/seedFiles/0/slot", "not mounted"},
+}
+
 func TestManifestRefused(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		name, old, new string
-		pointer        string // where the finding is
-		want           string // in its text
-	}{
-		{"version of two parts", "version: 1.2.0", "version: 1.2", "/metadata/version", "1.2.0"},
-		{"unknown role", "role: gate-reviewer", "role: reviewer", "/spec/agent/role", "gate-reviewer"},
-		{"misspelled role", "role: gate-reviewer", "role: gate-reviewr", "/spec/agent/role", `did you mean "gate-reviewer"?`},
-		{"name of a variable", "name: CLOSE_MONTH", "name: closeMonth", "/spec/env/0/name", "UPPER_SNAKE_CASE"},
-		{"variable of the host", "${input.month}", "${env.HOME}", "/spec/env/0/value", `unsupported interpolation token "${env.HOME}"`},
-		{"undeclared input", "${input.month}", "${input.nope}", "/spec/env/0/value", `there is no input "nope"`},
-		{"misspelled input", "${input.month}", "${input.mont}", "/spec/env/0/value", `did you mean "month"?`},
-		{"token without end", "${input.month}", "${input.month", "/spec/env/0/value", "has no end"},
-		{"token in a token", "${input.month}", "${input.${input.month}}", "/spec/env/0/value", "inside another"},
-		{"default null", "${input.month}", "${input.month | default: null}", "/spec/env/0/value", "null"},
-		{"default of another type", "${input.month}", "${input.month | default: 3}", "/spec/env/0/value", "default 3"},
-		{"undeclared credential", "${credential.ERP_TOKEN}", "${credential.ERP_TOKN}", "/spec/env/1/value", `did you mean "ERP_TOKEN"?`},
-		{"credential in a mount", "${input.spaces}", "${credential.ERP_TOKEN}", "/spec/mounts/references/kb/spaces", "env only"},
-		{"token where none is read", "sourceRef: wallet/erp", `sourceRef: "${input.month}"`, "/spec/credentials/0/sourceRef", "not replaced here"},
-		{"persistence above", "[deliverables]", "[../x]", "/spec/persistence/paths/0", "leaves the workspace"},
-		{"persistence absolute", "[deliverables]", "[/etc]", "/spec/persistence/paths/0", "relative"},
-		{"write to a read-only slot", "mode: read-only", "mode: read-write", "/spec/mounts/references/mode", "always read-only"},
-		{"unknown slot", "deliverable-specs: true", "deliverable-spec: true", "/spec/mounts/deliverable-spec", `did you mean "deliverable-specs"?`},
-		{"unknown key", "persistence:", "persistance:", "/spec/persistance", `did you mean "persistence"?`},
-		{"unknown kind of credential", "generic-secret", "secret", "/spec/credentials/0/kind", "generic-secret"},
-		{"default that does not fit", "default: [gl-policy]", "default: gl-policy", "/spec/inputs/spaces/default", "default of input"},
-		{"default null of an input", "default: [gl-policy]", "default: null", "/spec/inputs/spaces/default", "default of input"},
-		{"pattern that is none", `"^20[0-9]{2}-[01][0-9]$"`, `"^20[0-9"`, "/spec/inputs/month", "pattern"},
-		{"base that is not there", "primary-agent-base@1.0.0", "primary-agent-bse@1.0.0", "/extends", `did you mean "primary-agent-base@1.0.0"?`},
-		{"base by range", "primary-agent-base@1.0.0", "primary-agent-base@latest", "/extends", "exact version"},
-		{"no agent", "  agent: { slug: ledger-auditor, stage: audit, role: gate-reviewer }\n", "", "/spec", "names no agent"},
-		{"two variables of a name", "name: ERP_TOKEN, value", "name: CLOSE_MONTH, value", "/spec/env/1/name", "there twice"},
-		{"surface without a port", "persistence:", "outputSurface: { kind: web }\n  persistence:", "/spec/outputSurface", "port"},
-		{"seed outside its slot", "persistence:", "seedFiles: [{ slot: inputs, path: ../x, content: a }]\n  persistence:", "/spec/seedFiles/0/path", "leaves"},
-		{"seed with nothing", "persistence:", "seedFiles: [{ slot: inputs, path: x }]\n  persistence:", "/spec/seedFiles/0", "exactly one"},
-		{"seed over the inputs", "persistence:", "seedFiles: [{ slot: inputs, path: inputs.json, content: a }]\n  persistence:", "/spec/seedFiles/0/path", "holds the inputs"},
-		{"seed with a credential", "persistence:", "seedFiles: [{ slot: inputs, path: x, content: \"${credential.ERP_TOKEN}\" }]\n  persistence:", "/spec/seedFiles/0/content", "env only"},
-		{"seed in a slot that is not mounted", "deliverable-specs: true", "uploads: false", "/spec/seedFiles/0/slot", "not mounted"},
-	} {
+	for _, c := range refusals {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			text := closeAudit(t)

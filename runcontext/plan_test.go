@@ -86,7 +86,8 @@ func TestCompare(t *testing.T) {
 		}
 		return p
 	}
-	before := plan(literal("inputs/a", "inputs", "1"), literal("inputs/b", "inputs", "1"))
+	first := []runcontext.Entry{literal("inputs/a", "inputs", "1"), literal("inputs/b", "inputs", "1")}
+	before, same := plan(first...), plan(first...)
 	after := plan(literal("inputs/b", "inputs", "2"), literal("inputs/c", "inputs", "1"))
 	var got []string
 	for _, d := range before.Compare(after) {
@@ -95,7 +96,7 @@ func TestCompare(t *testing.T) {
 	if len(got) != 3 || got[0] != "inputs/a is gone" || !strings.HasPrefix(got[1], "inputs/b changed: it was sha256 6b86b273ff34 and is d4735e3a265e") || got[2] != "inputs/c is new" {
 		t.Errorf("drifts %q", got)
 	}
-	if d := before.Compare(before); len(d) != 0 {
+	if d := before.Compare(same); len(d) != 0 {
 		t.Errorf("drifts of the same %v", d)
 	}
 }

@@ -184,7 +184,7 @@ func tags(applied []Applied) []string {
 // discreet refuses a context that shows what it must not.
 func discreet(in Input, r Rendered) error {
 	for _, secret := range in.Secrets {
-		where := ""
+		var where string
 		switch {
 		case len(secret) < 4: // too short to tell from other text
 			continue

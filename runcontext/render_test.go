@@ -134,7 +134,7 @@ func TestRenderElsewhere(t *testing.T) {
 		{"LC_ALL=C", "TZ=America/St_Johns", "USER=two", "HOME=/nonexistent", "LANG=de_DE"},
 	} {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestRenderElsewhere$") //nolint:gosec // this very binary
-		cmd.Env = append(env, "TENON_RENDER_ELSEWHERE=1")
+		cmd.Env = slices.Concat(env, []string{"TENON_RENDER_ELSEWHERE=1"})
 		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), want) {
 			t.Errorf("with %q: %v, %s; want %s", env, err, out, want)
 		}
