@@ -194,6 +194,14 @@ func (c *Collections) device() (string, error) {
 	return name, c.replace(deviceFile, []byte(name+"\n"))
 }
 
+// Device returns the name of this place, and gives it one when it has none.
+func (c *Collections) Device() (string, error) {
+	if err := c.enter(); err != nil {
+		return "", fault("naming this device", err)
+	}
+	return c.cfg.Device, nil
+}
+
 // alone runs f when it is this one's turn to make, remove or sweep.
 func (c *Collections) alone(f func() error) error {
 	c.turn.Lock()

@@ -147,6 +147,9 @@ func TestDevice(t *testing.T) {
 		put(t, collection(t, all, "c"), "a", "x")
 		a, err := collection(t, all, "c").Get(t.Context(), "a")
 		must(t, err)
+		if name, err := all.Device(); err != nil || name != a.Current().Device {
+			t.Errorf("the device is %q (%v), not %q", name, err, a.Current().Device)
+		}
 		return a.Current().Device
 	}
 	one, two, three := device(disk.Config{}), device(disk.Config{}), device(disk.Config{Device: "mine"})

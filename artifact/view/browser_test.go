@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tenonrun/tenon/artifact"
+	"github.com/tenonrun/tenon/artifact/export"
 	"github.com/tenonrun/tenon/artifact/view"
 )
 
@@ -97,6 +98,7 @@ func TestBrowser(t *testing.T) {
 	for _, leave := range leaves {
 		t.Run(leave, func(t *testing.T) { leaving(t, b, leave) })
 	}
+	t.Run("published page", func(t *testing.T) { published(t, b) })
 	t.Run("hostile drawing", func(t *testing.T) { drawing(t, b) })
 	t.Run("canvas", func(t *testing.T) { canvas(t, b) })
 	t.Run("large page", func(t *testing.T) { large(t, b) })
@@ -163,6 +165,36 @@ func leaving(t *testing.T, b *browser, leave string) {
 	b.until(t, session, "(addEventListener('securitypolicyviolation', e => { window.stopped = e.violatedDirective }), true)")
 	b.until(t, frame, "document.getElementById('a')")
 	b.eval(t, frame, "setTimeout(() => { "+strings.ReplaceAll(leave, "EVIL", e.URL)+" }), true")
+	b.until(t, session, "window.stopped === 'frame-src'")
+	if hits := e.seen(); len(hits) > 0 {
+		t.Errorf("the other server was reached: %q", hits)
+	}
+}
+
+// published: a published page on a host of any kind reads nothing of that host, and
+// reaches nobody.
+func published(t *testing.T, b *browser) {
+	e := newEvil(t)
+	content := hostilePage(e.URL, e.URL) + `<a id=b href="` + e.URL + `/self">b</a>`
+	page, err := export.Page(&artifact.Revision{Artifact: "a", Title: "T", Mime: "text/html", Version: 1}, content, "2026-01-02")
+	must(t, err)
+	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.SetCookie(w, &http.Cookie{Name: "session", Value: "secret"})
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Write(page)
+	}))
+	t.Cleanup(host.Close)
+	_, session := b.page(t, host.URL)
+	frame := b.frame(t)
+	b.until(t, session, "(addEventListener('securitypolicyviolation', e => { window.stopped = e.violatedDirective }), document.readyState === 'complete')")
+	b.until(t, frame, "window.finished")
+	got := fmt.Sprint(b.eval(t, frame, "window.finished"))
+	for _, name := range []string{"cookie", "local", "session", "database", "parent", "parentLocation", "fetch", "popup", "top"} {
+		if !strings.Contains(got, `"`+name+`":"refused"`) {
+			t.Errorf("%s was not refused: %s", name, got)
+		}
+	}
+	b.eval(t, frame, "setTimeout(() => document.getElementById('b').click()), true")
 	b.until(t, session, "window.stopped === 'frame-src'")
 	if hits := e.seen(); len(hits) > 0 {
 		t.Errorf("the other server was reached: %q", hits)
