@@ -204,7 +204,7 @@ func (r *agentReader) fill(f *front) {
 		r.Model.Temperature = f.Temperature
 	}
 	r.tools(f.Tools)
-	for _, name := range r.words("/disallowedTools", f.DisallowedTools) {
+	for _, name := range r.words(f.DisallowedTools) {
 		r.deny("/disallowedTools", name)
 	}
 	r.skills(f.Skills)
@@ -223,15 +223,14 @@ func (r *agentReader) fill(f *front) {
 }
 
 // words reads a list, or a text with commas outside parentheses.
-func (r *agentReader) words(at string, raw json.RawMessage) []string {
+func (r *agentReader) words(raw json.RawMessage) []string {
 	var list []string
 	if raw == nil || json.Unmarshal(raw, &list) == nil {
 		return list
 	}
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
-		r.say(at, FindingShape, "", "it is not a list of names")
-		return nil
+		return nil // the schema has told it
 	}
 	return splitWords(s)
 }
@@ -273,7 +272,7 @@ func (r *agentReader) tools(raw json.RawMessage) {
 		}
 		return
 	case json.Unmarshal(raw, &list) != nil:
-		for _, word := range r.words("/tools", raw) {
+		for _, word := range r.words(raw) {
 			r.tool("/tools", mustJSON(word))
 		}
 	}
@@ -357,7 +356,7 @@ func (r *agentReader) skills(raw json.RawMessage) {
 		return
 	}
 	if json.Unmarshal(raw, &r.Skills) != nil {
-		for _, word := range r.words("/skills", raw) {
+		for _, word := range r.words(raw) {
 			r.Skills = append(r.Skills, Ref{Slug: word})
 		}
 	}

@@ -65,32 +65,38 @@ func Compose(planes ...Plane) Composed {
 	return c
 }
 
-// deny finds the tools that are denied as a whole, and adds rules for them where a
-// rule does not reach further.
+// deny finds the tools that are denied as a whole, and adds rules for those that no
+// rule denies yet, where a rule does not reach further.
 func (c *Composed) deny() {
 	for _, name := range BuiltinTools() {
 		if c.Denies(name) {
 			c.Denied = append(c.Denied, name)
 		}
 	}
+	var rules []permission.Rule
 	for _, name := range c.Denied {
-		rule := permission.Rule{Effect: permission.Deny, Tool: name, Whole: true, Source: permission.Source{Name: "the tools of the agent", Owner: permission.Host}}
-		if !slices.ContainsFunc(families[name], func(other string) bool { return !c.Denies(other) }) && !slices.Contains(c.Rules, rule) {
-			c.Rules = append(c.Rules, rule)
+		if !c.ruled(name) && !slices.ContainsFunc(families[name], func(other string) bool { return !c.Denies(other) }) {
+			rules = append(rules, permission.Rule{Effect: permission.Deny, Tool: name, Whole: true, Source: permission.Source{Name: "the tools of the agent", Owner: permission.Host}})
 		}
 	}
+	c.Rules = append(c.Rules, rules...)
 }
 
 // families are the tools that a rule for one tool reaches too.
 var families = map[string][]string{"read": {"grep", "glob", "ls"}, "edit": {"write"}}
 
+// ruled reports whether a rule denies a tool as a whole.
+func (c *Composed) ruled(tool string) bool {
+	return slices.ContainsFunc(c.Rules, func(r permission.Rule) bool {
+		return r.Effect == permission.Deny && r.Whole && (same(r.Tool, tool) || known(tool, families[permission.ToolKey(r.Tool)]))
+	})
+}
+
 // Denies reports whether a tool is denied as a whole, by its name. What rules say
 // about paths and commands is for a permission.Judge.
 func (c *Composed) Denies(tool string) bool {
-	for _, r := range c.Rules {
-		if r.Effect == permission.Deny && r.Whole && (same(r.Tool, tool) || known(tool, families[permission.ToolKey(r.Tool)])) && !c.byTools(r) {
-			return true
-		}
+	if c.ruled(tool) {
+		return true
 	}
 	if known(tool, alwaysOpen) {
 		return false
@@ -101,11 +107,6 @@ func (c *Composed) Denies(tool string) bool {
 		}
 	}
 	return slices.ContainsFunc(c.only, func(names []string) bool { return !listed(tool, names) })
-}
-
-// byTools reports whether a rule was made from the tools themselves.
-func (c *Composed) byTools(r permission.Rule) bool {
-	return r.Source.Owner == permission.Host && r.Source.Name == "the tools of the agent"
 }
 
 func same(a, b string) bool { return permission.ToolKey(a) == permission.ToolKey(b) }

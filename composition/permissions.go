@@ -42,8 +42,12 @@ func (r *reader) permissions(at string, p *Permissions, definition bool) {
 				r.say(here, FindingValue, "", "%v", err)
 				continue
 			}
-			if list.effect == permission.Allow && definition {
+			switch {
+			case list.effect != permission.Allow:
+			case definition:
 				r.floorGrant(here, rule.Tool)
+			default:
+				r.warn(here, "only a person can allow its use", "allowing %s has no effect here", rule.Tool)
 			}
 		}
 	}
