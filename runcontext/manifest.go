@@ -214,8 +214,12 @@ func (c *compiler) read(name string, data []byte) (*file, *source.Document, erro
 	if err != nil {
 		return nil, nil, fmt.Errorf("compiling the schema of manifests: %w", err)
 	}
-	for _, p := range s.Validate(json.RawMessage(doc.JSON())) {
-		c.shape(doc, p)
+	if problems := s.Validate(json.RawMessage(doc.JSON())); len(problems) > 0 {
+		written := map[string]string{} // strings by pointer
+		walk(doc.JSON(), func(at, s string) { written[at] = s })
+		for _, p := range problems {
+			c.shape(doc, p, written[p.Pointer])
+		}
 	}
 	var f file
 	if err := doc.Decode(&f); err != nil {
@@ -242,10 +246,11 @@ var hints = map[string]string{
 	"role":       "known: " + strings.Join(Roles(), ", "),
 }
 
-func (c *compiler) shape(doc *source.Document, p schema.Problem) {
+// shape tells a problem that the schema has with what is written.
+func (c *compiler) shape(doc *source.Document, p schema.Problem, written string) {
 	e := source.Error{Pointer: p.Pointer, Code: FindingShape, Message: p.Message}
 	last := p.Pointer[strings.LastIndexByte(p.Pointer, '/')+1:]
-	switch near := text.Nearest(cmp.Or(p.Key, stringAt(doc, p.Pointer)), p.Allowed); {
+	switch near := text.Nearest(cmp.Or(p.Key, written), p.Allowed); {
 	case near != "":
 		e.Hint = fmt.Sprintf("did you mean %q?", near)
 	case p.Keyword == "additionalProperties":
@@ -258,17 +263,6 @@ func (c *compiler) shape(doc *source.Document, p schema.Problem) {
 		return
 	}
 	c.found = append(c.found, doc.Locate(e))
-}
-
-// stringAt is the string at a pointer, or "".
-func stringAt(doc *source.Document, pointer string) string {
-	found := ""
-	walk(doc.JSON(), func(at, s string) {
-		if at == pointer {
-			found = s
-		}
-	})
-	return found
 }
 
 // mounts says where each mount of the merged manifest is written.
