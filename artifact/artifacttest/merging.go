@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/tenonrun/tenon/artifact"
-	"github.com/tenonrun/tenon/workflow"
 )
 
 func apart(t *testing.T, all artifact.Collections) {
