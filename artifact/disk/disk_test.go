@@ -325,6 +325,35 @@ func TestFullPublication(t *testing.T) {
 	}
 }
 
+// TestDamagedPublications: a record of publications that cannot be read is told,
+// hides nothing else, and is replaced by the next one.
+func TestDamagedPublications(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	all := open(t, disk.Config{Dir: dir})
+	c := collection(t, all, "c")
+	put(t, c, "a", "one")
+	publish := func() {
+		_, err := c.Publish(t.Context(), "a", &artifact.Publication{URL: "u", Version: 1})
+		must(t, err)
+	}
+	publish()
+	must(t, os.WriteFile(filepath.Join(dir, "c", "publications.json"), []byte(`{"a":`), 0o600))
+	if l, err := c.List(t.Context()); err != nil || len(l) != 1 || l[0].Publication != nil {
+		t.Errorf("the list is %+v (%v)", l, err)
+	}
+	if _, damage, err := all.Check(t.Context()); len(damage) != 1 || err != nil {
+		t.Errorf("the damage is %v (%v)", damage, err)
+	}
+	if _, err := all.Sweep(t.Context()); err != nil {
+		t.Error(err)
+	}
+	publish()
+	if _, damage, err := all.Check(t.Context()); len(damage) != 0 || err != nil {
+		t.Errorf("the damage is %v (%v)", damage, err)
+	}
+}
+
 // TestShared: equal contents are kept once, over collections.
 func TestShared(t *testing.T) {
 	t.Parallel()

@@ -28,12 +28,15 @@ type journal struct {
 // Bad is a line of a log that was left out.
 type Bad struct {
 	Collection string
-	Line       int // from 1
+	Line       int // from 1; 0 is the record of what is published
 	Err        error
 }
 
 // Error says which line it is.
 func (b Bad) Error() string {
+	if b.Line == 0 {
+		return fmt.Sprintf("what collection %s published cannot be read: %v", b.Collection, b.Err)
+	}
 	return fmt.Sprintf("line %d of the log of collection %s is left out: %v", b.Line, b.Collection, b.Err)
 }
 

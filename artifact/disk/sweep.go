@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"slices"
 	"time"
 
 	"github.com/tenonrun/tenon/artifact"
@@ -98,6 +99,7 @@ func (c *Collections) used(ctx context.Context) (map[string]bool, error) {
 		if err != nil {
 			return nil, err
 		}
+		bad = slices.DeleteFunc(bad, func(b Bad) bool { return b.Line == 0 }) // names no content
 		if len(bad) > 0 {
 			return nil, workflow.Errorf(workflow.CodeStoreDamaged, "no content is removed: %w", bad[0]).
 				WithHint("use the version of the program that wrote it, or export the artifacts of %s and remove the collection", name)
