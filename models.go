@@ -192,12 +192,12 @@ func (r router) Execute(ctx context.Context, t executor.Turn, h executor.Host) (
 			t.Key = fmt.Sprintf("%s~%d", key, i+1)
 			t.Reason += fmt.Sprintf("; fallback %d", i)
 		}
-		gone, err := r.left(ctx, h, t.Key, nil)
-		if err != nil {
-			return executor.Reply{}, err
-		}
-		if gone && i+1 < len(d.Models) {
-			continue
+		if i+1 < len(d.Models) { // the last one is never left
+			if gone, err := r.left(ctx, h, t.Key, nil); err != nil {
+				return executor.Reply{}, err
+			} else if gone {
+				continue
+			}
 		}
 		ex, err := r.t.backends.executor(m.Provider)
 		if err != nil {
