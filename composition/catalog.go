@@ -139,7 +139,7 @@ func pick(items []*Item, q request, o Options) (*Item, *fault) {
 	var live, kept *Item
 	for _, it := range items {
 		v, _ := ParseVersion(it.Version)
-		usable := it.Lifecycle == Published || it.Lifecycle == Draft && o.Draft
+		usable := it.Lifecycle == Published && !retired(items, it) || it.Lifecycle == Draft && o.Draft
 		switch {
 		case !it.Stored && it.Err != nil && (q.kind != exactly || q.exact == it.Version):
 			return nil, broken(it)
@@ -158,11 +158,18 @@ func pick(items []*Item, q request, o Options) (*Item, *fault) {
 	}
 	for _, it := range items {
 		if it.Stored && !live.Implicit && live.Lifecycle == Published && it.Version == live.Version && it.Digest != live.Digest {
-			return nil, &fault{code: FindingDuplicate, message: fmt.Sprintf("%s differs from the %s %s@%s that was published", live.Source, it.Kind, it.Name(), it.Version),
+			return nil, &fault{code: FindingVersion, message: fmt.Sprintf("%s differs from the %s %s@%s that was published", live.Source, it.Kind, it.Name(), it.Version),
 				hint: "a published version never changes: give the file a new version, or write lifecycle: draft"}
 		}
 	}
 	return live, nil
+}
+
+// retired reports whether a file is a version that was archived.
+func retired(items []*Item, it *Item) bool {
+	return !it.Stored && slices.ContainsFunc(items, func(o *Item) bool {
+		return o.Lifecycle == Archived && o.Version == it.Version && o.Digest == it.Digest
+	})
 }
 
 // newer gives the one with the higher version; a pre-release is chosen only where

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tenonrun/tenon/permission"
+	"github.com/tenonrun/tenon/workflow"
 )
 
 // Plane is the word of one party about what an agent may do. It denies and asks;
@@ -119,9 +120,30 @@ func listed(tool string, names []string) bool {
 	})
 }
 
-// Planes are those of an agent in a tree: its definition, its node, and the
-// capability that holds for it. With those of all agents above it, and that of the
-// session, they are what Compose takes.
+// Planes are those of the agent that is reached from the root by names, for
+// Compose: the definition, the node and the capability of it and of all agents above
+// it. What an agent is denied or asked about holds for all that it starts; the list
+// of its tools is its own, so that one that only delegates can have others work. The
+// root has no names.
+func (r *Resolved) Planes(names ...string) ([]Plane, error) {
+	n := r.Root
+	var out []Plane
+	for _, name := range names {
+		for _, p := range n.Planes() {
+			p.Only = nil
+			out = append(out, p)
+		}
+		child, ok := n.Child(name)
+		if !ok {
+			return nil, workflow.Errorf(workflow.CodeNotFound, "%s has no agent called %s", n.Name(), name)
+		}
+		n = child
+	}
+	return append(out, n.Planes()...), nil
+}
+
+// Planes are the planes of one agent alone: its definition, its node, and the
+// capability that holds for it.
 func (n *ResolvedNode) Planes() []Plane {
 	name, def := n.Name(), n.definition()
 	planes := []Plane{

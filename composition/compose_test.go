@@ -80,6 +80,29 @@ func TestComposeGrants(t *testing.T) {
 	}
 }
 
+// What is denied above is denied below; a list of tools is of one agent.
+func TestComposeBelow(t *testing.T) {
+	t.Parallel()
+	items := []composition.Item{
+		agent("lead", "", "tools: [task]", "permission: {memory: deny}", "agents: [worker]", "capability: {denies: [web]}"), agent("worker", "", "permission: {edit: ask}"),
+	}
+	r, err := composition.ResolveAgent(composition.NewCatalog(items), composition.Ref{Slug: "lead"}, composition.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	planes, err := r.Composition.Planes("worker")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := composition.Compose(planes...)
+	if !slices.Equal(c.Denied, []string{"memory"}) || !c.Denies("webfetch") || c.Denies("bash") {
+		t.Errorf("denied %v", c.Denied)
+	}
+	if _, err := r.Composition.Planes("nobody"); err == nil {
+		t.Error("planes of an agent that is not there")
+	}
+}
+
 func TestComposeServers(t *testing.T) {
 	t.Parallel()
 	c := composition.Compose(composition.Plane{Only: []string{"mcp__git", "mcp__erp__post"}})

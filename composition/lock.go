@@ -156,7 +156,7 @@ func (c *Catalog) pinned(kind Kind, ref Ref, p Pin, o Options) (*Item, *fault) {
 	}
 	var found, now *Item
 	for _, it := range c.named[naming{kind, ref.Name()}] {
-		if it.Tier != p.Tier || it.Lifecycle == Draft && !o.Draft {
+		if it.Tier != p.Tier || it.Lifecycle == Draft && !o.Draft || it.Tier == TierUser && o.Shared {
 			continue
 		}
 		if !it.Stored && now == nil {

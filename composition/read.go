@@ -38,6 +38,7 @@ const (
 	FindingTool         = "tool"          // a selection that selects nothing
 	FindingShadow       = "shadow"        // a warning: hidden by one that is more specific
 	FindingLock         = "lock"          // not as the lock says
+	FindingVersion      = "version"       // a published version with other content
 	FindingTooLarge     = "too_large"     // more than is read or resolved
 )
 
@@ -172,6 +173,9 @@ func byPlace(es source.Errors) {
 	})
 }
 
+var escaper = strings.NewReplacer("~", "~0", "/", "~1")
+
+// pointer makes a JSON pointer of keys and indices.
 func pointer(parts ...any) string {
 	var b strings.Builder
 	for _, part := range parts {
@@ -179,7 +183,7 @@ func pointer(parts ...any) string {
 		case int:
 			b.WriteString("/" + strconv.Itoa(p))
 		case string:
-			b.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(p))
+			b.WriteString("/" + escaper.Replace(p))
 		}
 	}
 	return b.String()

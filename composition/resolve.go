@@ -254,17 +254,24 @@ func (n *ResolvedNode) Capability() Capability { return n.capability }
 func (r *resolver) refusal(name string) error {
 	byPlace(r.found)
 	code := workflow.CodeInvalidComposition
+	lines := []string{name + " cannot be resolved:"}
 	for _, e := range r.found {
-		switch e.Code {
-		case FindingLock:
+		switch {
+		case e.Code == FindingLock:
 			code = workflow.CodeLockMismatch
-		case FindingNotPublished:
-			if code == workflow.CodeInvalidComposition {
-				code = workflow.CodeNotPublished
-			}
+		case code != workflow.CodeInvalidComposition:
+		case e.Code == FindingNotPublished:
+			code = workflow.CodeNotPublished
+		case e.Code == FindingVersion:
+			code = workflow.CodeVersionConflict
 		}
+		line := e.Error()
+		if e.File == "" { // the name that was asked for
+			line = strings.TrimPrefix(line, source.Position{}.String()+": ")
+		}
+		lines = append(lines, line)
 	}
-	return &workflow.Error{Code: code, Msg: fmt.Sprintf("%s cannot be resolved:\n%s", name, r.found.Error()), Err: r.found}
+	return &workflow.Error{Code: code, Msg: strings.Join(lines, "\n"), Err: r.found}
 }
 
 // say records a finding about a place of an item, once.

@@ -112,7 +112,7 @@ func TestTreeRefuses(t *testing.T) {
 		{"no agent", "slug: t\nroot: {alias: x}", nil, composition.FindingShape, "names no agent"},
 		{"a skill twice", "slug: t\nroot: {agent: a, skills: [pdf, pdf@1.0.0]}", nil, composition.FindingDuplicate, "the skill pdf is there twice"},
 		{"two agents of one name in one place", "slug: t\nroot: a", []composition.Item{twice}, composition.FindingAmbiguous, "other.md"},
-		{"a version with other content", "slug: t\nroot: v", []composition.Item{agent("v", "1.0.0"), old}, composition.FindingDuplicate, "differs from the agent v@1.0.0 that was published"},
+		{"a version with other content", "slug: t\nroot: v", []composition.Item{agent("v", "1.0.0"), old}, composition.FindingVersion, "differs from the agent v@1.0.0 that was published"},
 		{"an unknown tool of a definition", "slug: t\nroot: u", []composition.Item{agent("u", "", "tools: [raed]")}, composition.FindingTool, "the tool raed is not there"},
 		{"a tool that is required", "slug: t\nroot: a\ncapability: {requires: [read, mcp, web]}", nil, composition.FindingTool, "required tool mcp"},
 		{"a broken agent", "slug: t\nroot: x", []composition.Item{composition.ReadAgent("x.md", "x", []byte("no head"))}, composition.FindingFrontMatter, "no front matter"},

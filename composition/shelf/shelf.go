@@ -106,6 +106,20 @@ func (s *Shelf) Publish(p Publication) (Record, error) {
 	}
 }
 
+// Keep publishes what a run uses: files, not drafts and not what is kept already. A
+// version that was published with other content is refused.
+func (s *Shelf) Keep(items []*composition.Item, files Reader, at time.Time) error {
+	for _, it := range items {
+		if it.Stored || it.Lifecycle != composition.Published {
+			continue
+		}
+		if _, err := s.Publish(Publication{Item: it, Files: files, Implicit: true, At: at}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // publishable refuses what must not be published.
 func publishable(it *composition.Item, implicit bool) error {
 	switch {

@@ -136,6 +136,36 @@ func TestImplicit(t *testing.T) {
 	}
 }
 
+// A file that is as it was archived is not resolved any more; a lock still leads to
+// it.
+func TestArchivedFile(t *testing.T) {
+	t.Parallel()
+	s := shelf.New(t.TempDir())
+	it := agent("1.0.0", "x")
+	c := composition.NewCatalog([]composition.Item{it})
+	r, err := composition.ResolveAgent(c, composition.Ref{Slug: "a"}, composition.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Keep(r.Items, nil, time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Archive(composition.KindAgent, composition.TierProject, composition.Ref{Slug: "a", Version: "1"}); err != nil {
+		t.Fatal(err)
+	}
+	items, err := s.Items()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c = composition.NewCatalog(append(items, it))
+	if _, err := composition.ResolveAgent(c, composition.Ref{Slug: "a"}, composition.Options{}); workflow.CodeOf(err) != workflow.CodeNotPublished {
+		t.Error(err)
+	}
+	if _, err := composition.ResolveAgent(c, composition.Ref{Slug: "a"}, composition.Options{Lock: r.Lock}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestArchiveUnknown(t *testing.T) {
 	t.Parallel()
 	s := shelf.New(t.TempDir())
