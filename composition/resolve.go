@@ -166,7 +166,6 @@ type resolver struct {
 	options  Options
 	cache    map[wanted]*Item
 	used     map[*Item]bool
-	lock     *Lock
 	pins     map[wanted]Pin
 	nodes    int
 	found    source.Errors

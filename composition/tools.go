@@ -130,7 +130,7 @@ func (s Selection) check() string {
 	return ""
 }
 
-// Names is the tool as a model sees it, or "" for all tools of a provider.
+// Name is the tool as a model sees it, or "" for all tools of a provider.
 func (s Selection) Name() string {
 	switch {
 	case s.Kind != SelectTool:

@@ -2,6 +2,7 @@ package files_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -151,7 +152,10 @@ func TestTiers(t *testing.T) {
 
 func codes(err error) []string {
 	var out []string
-	es, _ := err.(source.Errors)
+	var es source.Errors
+	if err != nil && !errors.As(err, &es) {
+		return []string{err.Error()}
+	}
 	for _, e := range es {
 		out = append(out, fmt.Sprintf("%s %s:%d", e.Code, e.File, e.Line))
 	}
