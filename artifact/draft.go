@@ -28,6 +28,10 @@ type Draft struct {
 	Language string `json:"language,omitempty"` // "" clears that of the revision before
 	Content  string `json:"content"`            // UTF-8; kept byte for byte
 	Author   Author `json:"author,omitempty"`
+	// Key names the write, and becomes the id of its revision: a draft with a key
+	// that is in the log is answered as it was then, and nothing is stored. "" is a
+	// write of its own.
+	Key string `json:"-"`
 }
 
 // Edit is a new content that a person gives an artifact. Its title, type and
@@ -76,6 +80,15 @@ func (d *Draft) check(l Limits) error {
 	}
 	if err := checkLabels(d.Title, d.Mime, d.Language); err != nil {
 		return err
+	}
+	for _, l := range []string{d.Title, d.Mime, d.Language} {
+		if controls(l) {
+			return workflow.Errorf(workflow.CodeInvalidArtifact, "the title, mime type or language of artifact %s has a control character: %q", d.ID, l).
+				WithHint("write it in one line of text")
+		}
+	}
+	if len(d.Key) > MaxID || controls(d.Key) {
+		return workflow.Errorf(workflow.CodeInvalidArtifact, "the key of a write of artifact %s is not one", d.ID)
 	}
 	if d.Author != Model && d.Author != Person {
 		return workflow.Errorf(workflow.CodeInvalidArtifact, "the author %q of artifact %s is not known", d.Author, d.ID)

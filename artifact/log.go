@@ -1,6 +1,7 @@
 package artifact
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/tenonrun/tenon/workflow"
@@ -163,6 +164,7 @@ func (l *Log) PlanPut(d Draft, s Stamp, limits Limits) (Revision, error) {
 		return Revision{}, err
 	}
 	r := Revision{Artifact: d.ID, Title: d.Title, Mime: d.Mime, Language: d.Language, Author: d.Author}
+	s.ID = cmp.Or(d.Key, s.ID)
 	return l.plan(r, d.Content, s)
 }
 

@@ -104,6 +104,9 @@ func (s *memory) Put(ctx context.Context, d Draft) (Receipt, error) {
 	if err := d.check(s.all.cfg.Limits); err != nil {
 		return Receipt{}, err // takes no time
 	}
+	if told, ok := s.log.Again(&d); ok {
+		return told, ctx.Err()
+	}
 	r, err := s.log.PlanPut(d, s.all.stamp(), s.all.cfg.Limits)
 	if err == nil {
 		err = ctx.Err()

@@ -46,11 +46,16 @@ func (l *Log) Describe(id string) (Descriptor, bool) {
 }
 
 func (t *thing) describe() Descriptor {
-	c := t.current
+	d := t.current.describe()
+	d.VersionCount, d.Publication = len(t.live), t.publication()
+	return d
+}
+
+// describe tells of an artifact as a revision left it.
+func (r *Revision) describe() Descriptor {
 	return Descriptor{
-		ID: c.Artifact, Title: c.Title, Mime: c.Mime, Kind: KindOf(c.Mime), Language: c.Language,
-		Version: c.Version, Bytes: c.Bytes, Author: c.Author, VersionCount: len(t.live),
-		Publication: t.publication(), Digest: c.Digest, Seq: c.Seq,
+		ID: r.Artifact, Title: r.Title, Mime: r.Mime, Kind: KindOf(r.Mime), Language: r.Language,
+		Version: r.Version, Bytes: r.Bytes, Author: r.Author, Digest: r.Digest, Seq: r.Seq,
 	}
 }
 

@@ -37,6 +37,7 @@ func Run(t *testing.T, open func(*testing.T) artifact.Collections) {
 		{"contents are exact", exact},
 		{"edits", edits},
 		{"receipts", receipts},
+		{"a write that comes again", again},
 		{"delete", deletes},
 		{"publish", publish},
 		{"revert", revert},

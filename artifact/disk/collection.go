@@ -142,11 +142,16 @@ func (s *collection) commit(reuses bool, f func() error) error {
 func (s *collection) Put(ctx context.Context, d artifact.Draft) (artifact.Receipt, error) {
 	var receipt artifact.Receipt
 	err := s.write(ctx, func(l *artifact.Log) error {
+		told, again := l.Again(&d)
+		if again {
+			receipt = told
+			return nil
+		}
 		r, err := l.PlanPut(d, s.stamp(), s.all.cfg.Limits)
 		if err != nil {
 			return err
 		}
-		told := l.Receipt(&r)
+		told = l.Receipt(&r)
 		if told.Descriptor, err = s.keep(r, d.Content); err == nil {
 			receipt = told
 		}
