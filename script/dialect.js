@@ -43,7 +43,7 @@
     }
     const group = host.group("pipeline");
     const walk = (value, item, index, k) => k === stages.length ? value
-      : host.after(host.within(group, `${index}.${k}`, stages[k], [value, item, index]), (next) => walk(next, item, index, k + 1));
+      : host.after(host.within(group, index, stages[k], [value, item, index], `stage#${k + 1}`), (next) => walk(next, item, index, k + 1));
     return host.gather(items.map((item, i) => host.after(host.within(group, i, () => item, []), (value) => walk(value, value, i, 0))), lost("pipeline()"));
   });
   const call = (kind, payload) => attempt(() => host.call(kind, payload));

@@ -11,6 +11,10 @@ import (
 	"github.com/tenonrun/tenon/workflow"
 )
 
+// Level is the semantics that runs of scripts begin with. A released level never
+// changes: names of calls, digests and the order of delivery are on disk.
+const Level = 1
+
 // Kinds of visits that a script starts.
 const (
 	kindAgent    = "agent"
@@ -36,7 +40,7 @@ type Config struct {
 	// commands as writers, and the rest as readers.
 	Traits func(kind string, params json.RawMessage, options workflow.Options) (Traits, error)
 	Memory int64         // bytes of a script; 0 is 256 MiB
-	Time   time.Duration // of a script between two calls; 0 is 10 s
+	Time   time.Duration // of a script between two calls; 0 is 30 s
 }
 
 // Factory makes Programs of scripts. It keeps parsed scripts, so that many runs

@@ -1,11 +1,12 @@
 package vm
 
 import (
-	"regexp"
 	"strings"
 	"unicode/utf16"
 
 	"github.com/evanw/esbuild/pkg/api"
+
+	"github.com/tenonrun/tenon/internal/text"
 )
 
 // head begins the function that holds the body of a script.
@@ -18,18 +19,18 @@ type lowering struct {
 }
 
 // helpers are names of functions that lowered code uses.
-var helpers = regexp.MustCompile(`(^|[^\w$.])(__(?:async|asyncGenerator|await|forAwait|yieldStar)|\$main)([^\w$]|$)`)
+var helpers = text.MustPattern(`(^|[^\w$.])(__(?:async|asyncGenerator|await|forAwait|yieldStar)|\$main)([^\w$]|$)`)
 
 // lower checks the body and turns async functions into generators, which a
 // Machine drives itself.
-func lower(file, text string) (lowering, error) {
-	if at := helpers.FindStringSubmatchIndex(text); at != nil {
-		line, col := position(text, at[4])
-		return lowering{}, &SyntaxError{File: file, Line: line, Column: col, Msg: text[at[4]:at[5]] + " is a reserved name", Hint: "rename it"}
+func lower(file, source string) (lowering, error) {
+	if at := helpers().FindStringSubmatchIndex(source); at != nil {
+		line, col := position(source, at[4])
+		return lowering{}, &SyntaxError{File: file, Line: line, Column: col, Msg: source[at[4]:at[5]] + " is a reserved name", Hint: "rename it"}
 	}
-	built := api.Build(options(head + text + "\n}\nexport {};"))
+	built := api.Build(options(head + source + "\n}\nexport {};"))
 	if len(built.Errors) > 0 {
-		return lowering{}, wording(file, text, built.Errors[0])
+		return lowering{}, wording(file, source, built.Errors[0])
 	}
 	var low lowering
 	for _, out := range built.OutputFiles {
@@ -83,17 +84,17 @@ func options(source string) api.BuildOptions {
 const modules = "a workflow script cannot load modules"
 
 // wording tells an error of the parser in the words of the dialect.
-func wording(file, text string, m api.Message) error {
+func wording(file, source string, m api.Message) error {
 	e := &SyntaxError{File: file, Line: 1, Column: 1, Msg: m.Text}
 	if m.Location == nil {
 		return e
 	}
-	offset := offsetOf(text, m.Location.Line, m.Location.Column)
-	e.Line, e.Column = position(text, offset)
-	_, col := position(text, offset)
-	line := lineAt(text, offset)
+	offset := offsetOf(source, m.Location.Line, m.Location.Column)
+	e.Line, e.Column = position(source, offset)
+	_, col := position(source, offset)
+	line := lineAt(source, offset)
 	before := strings.TrimSpace(string([]rune(line)[:min(col-1, len([]rune(line)))]))
-	here := text[offset:]
+	here := source[offset:]
 	switch {
 	case m.Text == modules, strings.Contains(m.Text, `"import" expression`), strings.Contains(m.Text, `"require"`),
 		strings.HasPrefix(before, "import"), strings.HasPrefix(here, "import "):
@@ -104,43 +105,46 @@ func wording(file, text string, m api.Message) error {
 		e.Msg, e.Hint = "eval is not available in a workflow script", "write the code as a function"
 	case strings.Contains(m.Text, "JSX"):
 		e.Msg, e.Hint = "JSX is not understood in a workflow script", "use strings"
-	case typed(text, offset):
+	case typed(source, offset):
 		e.Msg, e.Hint = "TypeScript is not understood in a workflow script: "+m.Text, "remove the types; write plain JavaScript"
 	}
-	if offset >= len(text) {
+	if offset >= len(source) {
 		e.Hint = "a bracket, brace or quote above is not closed"
 	}
 	return e
 }
 
-var types = regexp.MustCompile(`^(?:\s*(?:export\s+|declare\s+)?(?:interface|type|enum|namespace|abstract|declare)\s+[\w$]|.*[\w$)\]]\s*\??\s*:\s*[\w$<>\[\]{}| ]+\s*(?:[=,);{]|=>)|.*\s(?:as|satisfies)\s+[\w$]|.*[\w$)\]]!(?:[.;,)\s]|$)|.*\b(?:private|public|protected|readonly|implements)\b|.*\w<[\w$, \[\]|]+>\s*\()`)
+var types = text.MustPattern(`^(?:\s*(?:export\s+|declare\s+)?(?:interface|type|enum|namespace|abstract|declare)\s+[\w$]|.*[\w$)\]]\s*\??\s*:\s*[\w$<>\[\]{}| ]+\s*(?:[=,);{]|=>)|.*\s(?:as|satisfies)\s+[\w$]|.*[\w$)\]]!(?:[.;,)\s]|$)|.*\b(?:private|public|protected|readonly|implements)\b|.*\w<[\w$, \[\]|]+>\s*\()`)
 
 // typed reports whether the line of an error looks like TypeScript.
-func typed(text string, offset int) bool { return types.MatchString(lineAt(text, offset)) }
-
-func lineAt(text string, offset int) string {
-	offset = min(offset, len(text))
-	start := strings.LastIndexAny(text[:offset], "\n\r") + 1
-	end := strings.IndexAny(text[start:], "\n\r")
-	if end < 0 {
-		return text[start:]
-	}
-	return text[start : start+end]
+func typed(source string, offset int) bool {
+	line := lineAt(source, offset)
+	return len(line) < 1000 && types().MatchString(line)
 }
 
-// offsetOf returns the offset in text of a line (from 1) and a column in bytes
+func lineAt(source string, offset int) string {
+	offset = min(offset, len(source))
+	start := strings.LastIndexAny(source[:offset], "\n\r") + 1
+	end := strings.IndexAny(source[start:], "\n\r")
+	if end < 0 {
+		return source[start:]
+	}
+	return source[start : start+end]
+}
+
+// offsetOf returns the offset in the source of a line (from 1) and a column in bytes
 // (from 0) of what was parsed, which begins with head.
-func offsetOf(text string, line, column int) int {
+func offsetOf(source string, line, column int) int {
 	pos := 0
-	for n := 1; n < line && pos < len(text); pos++ {
-		if text[pos] == '\n' || text[pos] == '\r' && (pos+1 >= len(text) || text[pos+1] != '\n') {
+	for n := 1; n < line && pos < len(source); pos++ {
+		if source[pos] == '\n' || source[pos] == '\r' && (pos+1 >= len(source) || source[pos+1] != '\n') {
 			n++
 		}
 	}
 	if line == 1 {
 		column = max(0, column-len(head))
 	}
-	return min(pos+column, len(text))
+	return min(pos+column, len(source))
 }
 
 // columnOf turns a column in UTF-16 units of a line of what was parsed into one

@@ -21,7 +21,7 @@ var prelude string
 type Config struct {
 	Memory int64         // bytes; 0 is 256 MiB
 	Depth  int           // nested calls; 0 is 4,096
-	Time   time.Duration // of one drain; 0 is 10 s
+	Time   time.Duration // of one drain; 0 is 30 s
 	// Globals is JavaScript: an expression for a function of the host that gives
 	// an object, whose members become the globals of scripts. See prelude.js for
 	// what the host offers.
@@ -94,7 +94,7 @@ func New(cfg Config) (*Machine, error) {
 		cfg.Depth = 4096
 	}
 	if cfg.Time == 0 {
-		cfg.Time = 10 * time.Second
+		cfg.Time = 30 * time.Second
 	}
 	if cfg.Globals == "" {
 		cfg.Globals = "() => ({})"
@@ -116,6 +116,7 @@ var hosts = []string{"hostCall", "hostQuery", "hostLoad", "hostFold", "hostDone"
 func (m *Machine) prepare() error {
 	m.js.SetMemoryLimit(uintptr(m.cfg.Memory))
 	m.js.SetMaxStackSize(uintptr(m.cfg.Depth))
+	m.js.SetGCThreshold(8 << 20) // most scripts end before they make that much garbage
 	funcs := []any{m.hostCall, m.hostQuery, m.hostLoad, fold, m.hostDone}
 	for i, name := range hosts {
 		if err := m.js.RegisterFunc(name, funcs[i], false); err != nil {

@@ -21,7 +21,7 @@
   const count = (scope, kind) => (scope.counts[kind] = (scope.counts[kind] | 0) + 1);
   const made = (up, name) => ({ up, name, path: undefined, inner: up.inner, counts: create(null) });
   const child = (kind) => made(current, current === outside ? kind : kind + "#" + count(current, kind));
-  const sub = (group, index) => made(group.up, group.name + "[" + index + "]");
+  const sub = (group, index, part) => made(group.up, group.name + "[" + index + "]" + (part === undefined ? "" : "/" + part));
 
   function pathOf(scope) {
     if (scope.path !== undefined) return scope.path;
@@ -220,10 +220,11 @@
     tell: (kind, payload) => { announce(kind, payload); },
     // inner tells whether the code runs in a script that another one loaded.
     inner: () => current.inner,
-    // group is a scope with parts that run in it, each under its own index.
+    // group is a scope with parts that run in it, each once under its own index
+    // and, where an index has several, under the name of the part.
     group: (kind) => child(kind),
-    within(group, index, f, list) {
-      const scope = sub(group, index);
+    within(group, index, f, list, part) {
+      const scope = sub(group, index, part);
       let value;
       try {
         value = inside(scope, f, undefined, list);

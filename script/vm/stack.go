@@ -3,9 +3,10 @@ package vm
 import (
 	"encoding/json"
 	"errors"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/tenonrun/tenon/internal/text"
 )
 
 // fault is an error as the prelude writes and reads it.
@@ -24,20 +25,20 @@ func faultOf(err error) *fault {
 	return &fault{Name: "Error", Message: err.Error()}
 }
 
-func (m *Machine) thrown(text string) *Thrown {
+func (m *Machine) thrown(raw string) *Thrown {
 	var f fault
-	if err := json.Unmarshal([]byte(text), &f); err != nil {
+	if err := json.Unmarshal([]byte(raw), &f); err != nil {
 		return &Thrown{Message: "an error that cannot be read"}
 	}
 	return &Thrown{Name: f.Name, Message: f.Message, Code: f.Code, Frames: m.frames(f.Stack)}
 }
 
-var frameLine = regexp.MustCompile(`(?m)^\s*at (?:(.*?) \()?<eval>:(\d+)(?::(\d+))?\)?\s*$`)
+var frameLine = text.MustPattern(`(?m)^\s*at (?:(.*?) \()?<eval>:(\d+)(?::(\d+))?\)?\s*$`)
 
 // frames are the lines of a stack that lie in scripts.
 func (m *Machine) frames(stack string) []Frame {
 	var out []Frame
-	for _, part := range frameLine.FindAllStringSubmatch(stack, 32) {
+	for _, part := range frameLine().FindAllStringSubmatch(stack, 32) {
 		line, err := strconv.Atoi(part[2])
 		if err != nil {
 			continue
