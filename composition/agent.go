@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenonrun/tenon/composition/bounds"
 	"github.com/tenonrun/tenon/internal/source"
 	"github.com/tenonrun/tenon/internal/text"
 	"github.com/tenonrun/tenon/permission"
@@ -20,15 +21,15 @@ type Agent struct {
 	Model       *Model `json:"model,omitempty"`
 	// Tools are those that the agent may use; nil is all there are. The floor tools
 	// that are not among them are still there and denied.
-	Tools       []Selection `json:"tools,omitzero"`
-	Permissions Permissions `json:"permissions,omitzero"`
-	Skills      []Ref       `json:"skills,omitempty"`
-	Skill       string      `json:"skill,omitempty"`  // the one that is launched when it starts
-	Agents      []Node      `json:"agents,omitempty"` // that it may start
-	Limits      *Limits     `json:"limits,omitempty"`
-	Capability  *Capability `json:"capability,omitempty"`
-	MaxTurns    int         `json:"maxTurns,omitempty"` // model calls; 0 is not said
-	Prompt      string      `json:"prompt"`
+	Tools       []bounds.Selection `json:"tools,omitzero"`
+	Permissions Permissions        `json:"permissions,omitzero"`
+	Skills      []Ref              `json:"skills,omitempty"`
+	Skill       string             `json:"skill,omitempty"`  // the one that is launched when it starts
+	Agents      []Node             `json:"agents,omitempty"` // that it may start
+	Limits      *bounds.Limits     `json:"limits,omitempty"`
+	Capability  *bounds.Capability `json:"capability,omitempty"`
+	MaxTurns    int                `json:"maxTurns,omitempty"` // model calls; 0 is not said
+	Prompt      string             `json:"prompt"`
 
 	doc *source.Document
 }
@@ -91,27 +92,27 @@ func (m *Model) check() string {
 
 // front is the front matter of an agent.
 type front struct {
-	Name            string          `json:"name"`
-	Description     string          `json:"description"`
-	Version         json.RawMessage `json:"version"`
-	Lifecycle       Lifecycle       `json:"lifecycle"`
-	Model           *Model          `json:"model"`
-	Temperature     *float64        `json:"temperature"`
-	Mode            string          `json:"mode"`
-	Tools           json.RawMessage `json:"tools"`
-	DisallowedTools json.RawMessage `json:"disallowedTools"`
-	Permission      json.RawMessage `json:"permission"`
-	Permissions     Permissions     `json:"permissions"`
-	Skills          json.RawMessage `json:"skills"`
-	Skill           string          `json:"skill"`
-	Agents          []Node          `json:"agents"`
-	SubAgents       []Node          `json:"subAgents"`
-	Limits          *Limits         `json:"limits"`
-	Capability      *Capability     `json:"capability"`
-	MaxTurns        int             `json:"maxTurns"`
-	Steps           int             `json:"steps"`
-	PermissionMode  string          `json:"permissionMode"`
-	Disable         bool            `json:"disable"`
+	Name            string             `json:"name"`
+	Description     string             `json:"description"`
+	Version         json.RawMessage    `json:"version"`
+	Lifecycle       Lifecycle          `json:"lifecycle"`
+	Model           *Model             `json:"model"`
+	Temperature     *float64           `json:"temperature"`
+	Mode            string             `json:"mode"`
+	Tools           json.RawMessage    `json:"tools"`
+	DisallowedTools json.RawMessage    `json:"disallowedTools"`
+	Permission      json.RawMessage    `json:"permission"`
+	Permissions     Permissions        `json:"permissions"`
+	Skills          json.RawMessage    `json:"skills"`
+	Skill           string             `json:"skill"`
+	Agents          []Node             `json:"agents"`
+	SubAgents       []Node             `json:"subAgents"`
+	Limits          *bounds.Limits     `json:"limits"`
+	Capability      *bounds.Capability `json:"capability"`
+	MaxTurns        int                `json:"maxTurns"`
+	Steps           int                `json:"steps"`
+	PermissionMode  string             `json:"permissionMode"`
+	Disable         bool               `json:"disable"`
 }
 
 // ReadAgent makes an item of the Markdown file called name. Fields of Claude Code
@@ -280,7 +281,7 @@ func (r *agentReader) tools(raw json.RawMessage) {
 		r.tool(pointer("tools", i), entry)
 	}
 	if r.Tools == nil {
-		r.Tools = []Selection{}
+		r.Tools = []bounds.Selection{}
 	}
 }
 
@@ -288,7 +289,7 @@ func (r *agentReader) tool(at string, raw json.RawMessage) {
 	var word string
 	if json.Unmarshal(raw, &word) == nil {
 		if word == "*" {
-			r.Tools = append(r.Tools, Selection{Kind: SelectProvider, ProviderKind: Builtin})
+			r.Tools = append(r.Tools, bounds.Selection{Kind: bounds.SelectProvider, ProviderKind: bounds.Builtin})
 			return
 		}
 		if name, args, ok := strings.Cut(word, "("); ok {
@@ -300,11 +301,11 @@ func (r *agentReader) tool(at string, raw json.RawMessage) {
 		}
 		raw = mustJSON(word)
 	}
-	var s Selection
+	var s bounds.Selection
 	if err := json.Unmarshal(raw, &s); err != nil {
 		return // the schema has told it
 	}
-	if m := s.check(); m != "" {
+	if m := s.Check(); m != "" {
 		r.say(at, FindingTool, "", "the selection cannot be used: %s", m)
 		return
 	}
@@ -342,12 +343,12 @@ func (r *agentReader) delegates(key string, nodes []Node) {
 }
 
 func (r *agentReader) deny(at, name string) {
-	if strings.HasPrefix(name, "mcp__") || known(name, BuiltinTools()) || strings.Contains(name, "(") {
+	if strings.HasPrefix(name, "mcp__") || bounds.Known(name, bounds.BuiltinTools()) || strings.Contains(name, "(") {
 		r.Agent.Permissions.Deny = append(r.Agent.Permissions.Deny, name)
 		return
 	}
-	if !known(name, foreignTools) {
-		r.warn(at, meant(name, BuiltinTools()), "the tool %q is not known", name)
+	if !bounds.ForeignTool(name) {
+		r.warn(at, meant(name, bounds.BuiltinTools()), "the tool %q is not known", name)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tenonrun/tenon/composition"
+	"github.com/tenonrun/tenon/composition/bounds"
 )
 
 func TestAgentOfClaudeCode(t *testing.T) {
@@ -96,7 +97,7 @@ Lead.
 // No definition allows a tool that every agent has, in any spelling.
 func TestFloorGrant(t *testing.T) {
 	t.Parallel()
-	for _, tool := range composition.FloorTools() {
+	for _, tool := range bounds.FloorTools() {
 		for _, head := range []string{
 			"permission: {" + tool + ": allow}", "permission: {" + strings.ToUpper(tool) + ": allow}", "permission: {" + tool + `: {"*": allow}}`,
 			"permissions: {allow: [" + tool + "]}", "permissions: {allow: ['" + tool + "(x)']}", "permission: {tools: {" + tool + ": allow}}",

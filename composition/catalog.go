@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenonrun/tenon/composition/version"
 	"github.com/tenonrun/tenon/internal/source"
 	"github.com/tenonrun/tenon/internal/text"
 )
@@ -112,7 +113,7 @@ func (c *Catalog) Find(kind Kind, ref Ref, o Options) (*Item, error) {
 // find looks in the tiers, the most specific first, for one that has a published
 // version that fits.
 func (c *Catalog) find(kind Kind, ref Ref, o Options) (*Item, *fault) {
-	q, err := parseRequest(ref.Version)
+	q, err := version.ParseRequest(ref.Version)
 	if err != nil {
 		return nil, &fault{code: FindingReference, message: err.Error()}
 	}
@@ -135,15 +136,16 @@ func (c *Catalog) find(kind Kind, ref Ref, o Options) (*Item, *fault) {
 
 // pick chooses among the items of one place. A file as it is now comes before what
 // is kept.
-func pick(items []*Item, q request, o Options) (*Item, *fault) {
+func pick(items []*Item, q version.Request, o Options) (*Item, *fault) {
 	var live, kept *Item
+	exact, one := q.Exact()
 	for _, it := range items {
-		v, _ := ParseVersion(it.Version)
+		v, _ := version.Parse(it.Version)
 		usable := it.Lifecycle == Published && !retired(items, it) || it.Lifecycle == Draft && o.Draft
 		switch {
-		case !it.Stored && it.Err != nil && (q.kind != exactly || q.exact == it.Version):
+		case !it.Stored && it.Err != nil && (!one || exact == it.Version):
 			return nil, broken(it)
-		case it.Err != nil || !usable || !q.fits(v, it.Version, it.Revision) || it.Stored && it.Implicit && q.kind != exactly:
+		case it.Err != nil || !usable || !q.Fits(v, it.Version, it.Revision) || it.Stored && it.Implicit && !one:
 		case it.Stored:
 			kept = newer(kept, it)
 		case live != nil && tied(live, it):
@@ -178,8 +180,8 @@ func newer(a, b *Item) *Item {
 	if a == nil {
 		return b
 	}
-	va, _ := ParseVersion(a.Version)
-	vb, _ := ParseVersion(b.Version)
+	va, _ := version.Parse(a.Version)
+	vb, _ := version.Parse(b.Version)
 	if (va.Pre == "") != (vb.Pre == "") {
 		if va.Pre == "" {
 			return a
@@ -193,8 +195,8 @@ func newer(a, b *Item) *Item {
 }
 
 func tied(a, b *Item) bool {
-	va, _ := ParseVersion(a.Version)
-	vb, _ := ParseVersion(b.Version)
+	va, _ := version.Parse(a.Version)
+	vb, _ := version.Parse(b.Version)
 	return va.Compare(vb) == 0 && a.Digest != b.Digest
 }
 
@@ -217,11 +219,11 @@ func (c *Catalog) missing(kind Kind, ref Ref, items []*Item) *fault {
 		}
 		return &fault{code: FindingMissing, message: fmt.Sprintf("the %s %s is not there", kind, ref), hint: hint}
 	}
-	q, _ := parseRequest(ref.Version)
+	q, _ := version.ParseRequest(ref.Version)
 	var versions []string
 	for _, it := range items {
-		v, _ := ParseVersion(it.Version)
-		fits := q.fits(v, it.Version, it.Revision)
+		v, _ := version.Parse(it.Version)
+		fits := q.Fits(v, it.Version, it.Revision)
 		switch {
 		case fits && it.Lifecycle == Draft:
 			return &fault{code: FindingNotPublished, message: fmt.Sprintf("the %s %s is a draft", kind, it.Ref()), hint: "publish it, or allow drafts with --draft"}

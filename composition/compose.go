@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenonrun/tenon/composition/bounds"
 	"github.com/tenonrun/tenon/permission"
 	"github.com/tenonrun/tenon/workflow"
 )
@@ -45,7 +46,7 @@ func Compose(planes ...Plane) Composed {
 		if p.Only != nil {
 			c.only = append(c.only, p.Only)
 		}
-		for _, class := range Classes() {
+		for _, class := range bounds.Classes() {
 			if slices.Contains(p.Gates.Deny, class) || p.Gates.Allow != nil && !slices.Contains(p.Gates.Allow, class) {
 				c.closed[class] = true
 			}
@@ -69,7 +70,7 @@ func Compose(planes ...Plane) Composed {
 // deny finds the tools that are denied as a whole, and adds rules for those that no
 // rule denies yet, where a rule does not reach further.
 func (c *Composed) deny() {
-	for _, name := range BuiltinTools() {
+	for _, name := range bounds.BuiltinTools() {
 		if c.Denies(name) {
 			c.Denied = append(c.Denied, name)
 		}
@@ -89,7 +90,7 @@ var families = map[string][]string{"read": {"grep", "glob", "ls"}, "edit": {"wri
 // ruled reports whether a rule denies a tool as a whole.
 func (c *Composed) ruled(tool string) bool {
 	return slices.ContainsFunc(c.Rules, func(r permission.Rule) bool {
-		return r.Effect == permission.Deny && r.Whole && (same(r.Tool, tool) || known(tool, families[permission.ToolKey(r.Tool)]))
+		return r.Effect == permission.Deny && r.Whole && (same(r.Tool, tool) || bounds.Known(tool, families[permission.ToolKey(r.Tool)]))
 	})
 }
 
@@ -99,11 +100,11 @@ func (c *Composed) Denies(tool string) bool {
 	if c.ruled(tool) {
 		return true
 	}
-	if known(tool, alwaysOpen) {
+	if bounds.Known(tool, alwaysOpen) {
 		return false
 	}
 	for class := range c.closed {
-		if known(tool, classes[class]) || class == "mcp" && strings.HasPrefix(tool, "mcp__") {
+		if bounds.InClass(tool, class) {
 			return true
 		}
 	}
@@ -115,7 +116,7 @@ func same(a, b string) bool { return permission.ToolKey(a) == permission.ToolKey
 // listed reports whether a tool is in a list, where mcp__SERVER stands for all of
 // its tools.
 func listed(tool string, names []string) bool {
-	return known(tool, names) || slices.ContainsFunc(names, func(n string) bool {
+	return bounds.Known(tool, names) || slices.ContainsFunc(names, func(n string) bool {
 		return strings.HasPrefix(n, "mcp__") && strings.HasPrefix(tool, n+"__")
 	})
 }
@@ -149,7 +150,7 @@ func (n *ResolvedNode) Planes() []Plane {
 	planes := []Plane{
 		plane("the definition of "+n.Agent.Ref().String(), def.Permissions),
 		plane("the composition about "+name, n.Permissions),
-		n.capability.plane("the capability of " + name),
+		capabilityPlane("the capability of "+name, n.capability),
 	}
 	planes[0].Only = n.only()
 	return planes
@@ -167,8 +168,8 @@ func (n *ResolvedNode) only() []string {
 		switch {
 		case s.Name() != "":
 			names = append(names, s.Name())
-		case s.ProviderKind == Builtin:
-			names = append(names, BuiltinTools()...)
+		case s.ProviderKind == bounds.Builtin:
+			names = append(names, bounds.BuiltinTools()...)
 		default:
 			names = append(names, "mcp__"+s.ResourceID)
 		}
@@ -180,14 +181,14 @@ func (n *ResolvedNode) only() []string {
 }
 
 // Selected are the tools beside the built-in ones that the agent has, sorted.
-func (n *ResolvedNode) Selected() []Selection {
-	var out []Selection
+func (n *ResolvedNode) Selected() []bounds.Selection {
+	var out []bounds.Selection
 	for _, s := range append(slices.Clone(n.definition().Tools), n.Tools...) {
-		if s.ProviderKind != Builtin && !slices.Contains(out, s) {
+		if s.ProviderKind != bounds.Builtin && !slices.Contains(out, s) {
 			out = append(out, s)
 		}
 	}
-	slices.SortFunc(out, func(a, b Selection) int { return strings.Compare(a.String(), b.String()) })
+	slices.SortFunc(out, func(a, b bounds.Selection) int { return strings.Compare(a.String(), b.String()) })
 	return out
 }
 
@@ -210,13 +211,13 @@ func (p *Plane) rule(effect permission.Effect, s string) {
 	}
 }
 
-func (c Capability) plane(name string) Plane {
+func capabilityPlane(name string, c bounds.Capability) Plane {
 	out := Plane{Name: name}
 	for _, s := range c.Denies {
 		switch {
-		case isClass(s):
+		case bounds.IsClass(s):
 			out.Gates.Deny = append(out.Gates.Deny, s)
-		case !capPattern().MatchString(s):
+		case !bounds.IsReference(s):
 			out.rule(permission.Deny, s)
 		}
 	}

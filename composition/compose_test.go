@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tenonrun/tenon/composition"
+	"github.com/tenonrun/tenon/composition/bounds"
 	"github.com/tenonrun/tenon/permission"
 )
 
@@ -36,7 +37,7 @@ func TestComposeDefinition(t *testing.T) {
 		{"a list", []string{"tools: [grep, write]"}, []string{"bash", "read", "edit", "glob", "ls", "task", "todo_write", "memory", "artifact_read", "artifact_write", "workflow"}, nil},
 		{"a list with agents", []string{"tools: [read]", "agents: [helper]"},
 			[]string{"bash", "write", "edit", "grep", "glob", "ls", "todo_write", "memory", "artifact_read", "artifact_write", "workflow"}, nil},
-		{"an empty list", []string{"tools: []"}, slices.DeleteFunc(composition.BuiltinTools(), func(s string) bool { return s == "ask" || s == "submit" }), nil},
+		{"an empty list", []string{"tools: []"}, slices.DeleteFunc(bounds.BuiltinTools(), func(s string) bool { return s == "ask" || s == "submit" }), nil},
 		{"closed classes", []string{"permissions: {tools: {deny: [write, exec]}}"}, []string{"bash", "write", "edit", "todo_write"}, nil},
 		{"open classes", []string{"permissions: {tools: {allow: [read]}}"}, []string{"bash", "write", "edit", "task", "todo_write"}, nil},
 		{"a capability", []string{"capability: {denies: [exec, write]}"}, []string{"bash", "write"}, nil},
@@ -49,7 +50,7 @@ func TestComposeDefinition(t *testing.T) {
 				t.Errorf("denied %v, want %v", c.Denied, tc.denied)
 			}
 			judge := permission.NewJudge(permission.Policy{Rules: permission.Compile(t.Context(), c.Rules, permission.Scope{Root: "/w"}, nil)}, nil)
-			for _, tool := range composition.BuiltinTools() {
+			for _, tool := range bounds.BuiltinTools() {
 				v := judge.Judge(t.Context(), &permission.Call{Tool: tool})
 				if v.Effect == permission.Deny && !slices.Contains(tc.denied, tool) {
 					t.Errorf("the rules deny %s: %s", tool, v.Reason)
@@ -120,8 +121,8 @@ func TestComposeServers(t *testing.T) {
 var effects = []permission.Effect{permission.Allow, permission.Ask, permission.Deny}
 
 func drawPlane(t *rapid.T, grants bool) composition.Plane {
-	tools := rapid.SampledFrom(append(composition.BuiltinTools(), "webfetch", "mcp__a__b"))
-	classes := rapid.SliceOfN(rapid.SampledFrom(composition.Classes()), 0, 3)
+	tools := rapid.SampledFrom(append(bounds.BuiltinTools(), "webfetch", "mcp__a__b"))
+	classes := rapid.SliceOfN(rapid.SampledFrom(bounds.Classes()), 0, 3)
 	p := composition.Plane{Grants: grants}
 	for range rapid.IntRange(0, 4).Draw(t, "rules") {
 		p.Rules = append(p.Rules, rule(rapid.SampledFrom(effects).Draw(t, "effect"), tools.Draw(t, "tool")))
@@ -145,7 +146,7 @@ func TestComposeNarrows(t *testing.T) {
 		turned := slices.Clone(child)
 		slices.Reverse(turned)
 		above, below, other := composition.Compose(parent...), composition.Compose(child...), composition.Compose(turned...)
-		for _, tool := range append(composition.BuiltinTools(), "webfetch", "mcp__a__b") {
+		for _, tool := range append(bounds.BuiltinTools(), "webfetch", "mcp__a__b") {
 			was, is := verdict(t, &above, tool), verdict(t, &below, tool)
 			if is < was {
 				t.Fatalf("%s was %v and is %v", tool, was, is)
@@ -165,34 +166,4 @@ func verdict(t *rapid.T, c *composition.Composed, tool string) int {
 	judge := permission.NewJudge(permission.Policy{Rules: permission.Compile(t.Context(), c.Rules, permission.Scope{Root: "/w"}, nil)}, nil)
 	v := judge.Judge(t.Context(), &permission.Call{Tool: tool})
 	return map[permission.Effect]int{permission.Allow: 0, permission.None: 1, permission.Ask: 2, permission.Deny: 3}[v.Effect]
-}
-
-func TestFloor(t *testing.T) {
-	t.Parallel()
-	for _, name := range []string{"bash", "Bash", "TodoWrite", "todo_write", "memory", "task"} {
-		if !composition.IsFloorTool(name) {
-			t.Errorf("%s is not of the floor", name)
-		}
-	}
-	for _, name := range []string{"", "submit", "webfetch", "mcp__memory__read"} {
-		if composition.IsFloorTool(name) {
-			t.Errorf("%q is of the floor", name)
-		}
-	}
-	if n := len(composition.FloorTools()); n != 10 {
-		t.Errorf("%d floor tools", n)
-	}
-}
-
-func TestCapabilityWithin(t *testing.T) {
-	t.Parallel()
-	above := composition.Capability{Denies: []string{"exec"}, Reach: composition.ReachOwner, MaxRisk: "high", Egress: []string{"a", "b"}}
-	below := composition.Capability{Denies: []string{"web", "exec"}, Reach: composition.ReachFull, MaxRisk: "low", Egress: []string{"b", "c"}}
-	got := below.Within(above)
-	if got.Reach != composition.ReachOwner || got.MaxRisk != "low" || !slices.Equal(got.Denies, []string{"exec", "web"}) || !slices.Equal(got.Egress, []string{"b"}) {
-		t.Errorf("%+v", got)
-	}
-	if got := (composition.Capability{}).Within(above); got.Reach != above.Reach || !slices.Equal(got.Egress, above.Egress) {
-		t.Errorf("%+v", got)
-	}
 }

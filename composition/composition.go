@@ -6,19 +6,21 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tenonrun/tenon/composition/bounds"
+	"github.com/tenonrun/tenon/composition/version"
 	"github.com/tenonrun/tenon/internal/canon"
 	"github.com/tenonrun/tenon/internal/source"
 )
 
 // Composition is a tree of agents as it is written.
 type Composition struct {
-	Slug        string          `json:"slug"`
-	DisplayName string          `json:"displayName,omitempty"`
-	Description string          `json:"description,omitempty"`
-	Scope       Tier            `json:"scope,omitempty"` // as written; where it was found counts
-	Root        Node            `json:"root"`
-	Capability  *Capability     `json:"capability,omitempty"`
-	Workspace   json.RawMessage `json:"workspace,omitempty"` // what a manifest has under spec
+	Slug        string             `json:"slug"`
+	DisplayName string             `json:"displayName,omitempty"`
+	Description string             `json:"description,omitempty"`
+	Scope       Tier               `json:"scope,omitempty"` // as written; where it was found counts
+	Root        Node               `json:"root"`
+	Capability  *bounds.Capability `json:"capability,omitempty"`
+	Workspace   json.RawMessage    `json:"workspace,omitempty"` // what a manifest has under spec
 
 	doc *source.Document
 }
@@ -26,15 +28,15 @@ type Composition struct {
 // Node is an agent in a tree. Its skills and tools come to those of the agent's
 // definition; nothing of it holds for its children, but limits and permissions.
 type Node struct {
-	Agent         Ref         `json:"agent"`
-	Alias         string      `json:"alias,omitempty"`
-	Skills        []Ref       `json:"skills,omitempty"`
-	Tools         []Selection `json:"tools,omitempty"`
-	ModelOverride *Model      `json:"modelOverride,omitempty"`
-	Instructions  string      `json:"instructions,omitempty"` // after the prompt
-	Permissions   Permissions `json:"permissions,omitzero"`
-	Limits        *Limits     `json:"limits,omitempty"`
-	Children      []Node      `json:"children,omitempty"`
+	Agent         Ref                `json:"agent"`
+	Alias         string             `json:"alias,omitempty"`
+	Skills        []Ref              `json:"skills,omitempty"`
+	Tools         []bounds.Selection `json:"tools,omitempty"`
+	ModelOverride *Model             `json:"modelOverride,omitempty"`
+	Instructions  string             `json:"instructions,omitempty"` // after the prompt
+	Permissions   Permissions        `json:"permissions,omitzero"`
+	Limits        *bounds.Limits     `json:"limits,omitempty"`
+	Children      []Node             `json:"children,omitempty"`
 
 	at string // JSON pointer of the node in its document
 }
@@ -70,7 +72,7 @@ func (n *Node) UnmarshalJSON(raw []byte) error {
 
 // read settles the references of a node and of those below, and checks the rest.
 // Above are the limits that hold around it.
-func (n *Node) read(r *reader, at string, above *Limits) {
+func (n *Node) read(r *reader, at string, above *bounds.Limits) {
 	n.at = at
 	if n.Agent.Slug == "" {
 		r.say(at, FindingShape, "write agent: SLUG or agent: SLUG@VERSION", "the node names no agent")
@@ -93,7 +95,7 @@ func (n *Node) read(r *reader, at string, above *Limits) {
 		}
 	}
 	for i, s := range n.Tools {
-		if m := s.check(); m != "" {
+		if m := s.Check(); m != "" {
 			r.say(at+pointer("tools", i), FindingTool, "", "the selection cannot be used: %s", m)
 		}
 	}
@@ -102,8 +104,8 @@ func (n *Node) read(r *reader, at string, above *Limits) {
 	}
 	r.permissions(at+"/permissions", &n.Permissions, false)
 	r.limits(at+"/limits", n.Limits)
-	for _, p := range n.Limits.exceeds(above) {
-		r.say(at+"/limits/"+p.field, FindingLimit, "", "%s %s", p.field, p.message)
+	for _, p := range n.Limits.Exceeds(above) {
+		r.say(at+"/limits/"+p.Field, FindingLimit, "", "%s %s", p.Field, p.Message)
 	}
 	within := n.Limits.Within(above)
 	for i := range n.Children {
@@ -162,7 +164,7 @@ func (it *Item) same() {
 	}
 	it.Content, it.Digest = content, canon.Sum(content)
 	if it.Implicit {
-		it.Version = ImplicitVersion(it.Digest)
+		it.Version = version.Implicit(it.Digest)
 	}
 }
 

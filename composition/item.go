@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/tenonrun/tenon/composition/version"
 	"github.com/tenonrun/tenon/internal/canon"
 	"github.com/tenonrun/tenon/internal/source"
 )
@@ -80,11 +81,11 @@ func (it *Item) position(pointer string) source.Error {
 }
 
 // finish fills in what follows from the content and from what was read.
-func (it *Item) finish(version string, lifecycle Lifecycle, r *reader) {
+func (it *Item) finish(number string, lifecycle Lifecycle, r *reader) {
 	it.Digest = canon.Sum(it.Content)
-	it.Version, it.Lifecycle = version, lifecycle
-	if version == "" {
-		it.Version, it.Implicit = ImplicitVersion(it.Digest), true
+	it.Version, it.Lifecycle = number, lifecycle
+	if number == "" {
+		it.Version, it.Implicit = version.Implicit(it.Digest), true
 	}
 	if lifecycle == "" {
 		it.Lifecycle = Published
@@ -95,7 +96,7 @@ func (it *Item) finish(version string, lifecycle Lifecycle, r *reader) {
 // fail is an item that cannot be read at all; its name is the best guess.
 func (it Item) fail(err error) Item {
 	it.Digest = canon.Sum(it.Content)
-	it.Version, it.Lifecycle, it.Err = ImplicitVersion(it.Digest), Published, err
+	it.Version, it.Lifecycle, it.Err = version.Implicit(it.Digest), Published, err
 	return it
 }
 

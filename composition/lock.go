@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenonrun/tenon/composition/version"
 	"github.com/tenonrun/tenon/internal/canon"
 	"github.com/tenonrun/tenon/internal/source"
 	"github.com/tenonrun/tenon/workflow"
@@ -130,7 +131,7 @@ func ParseLock(name string, data []byte) (*Lock, error) {
 		if err != nil {
 			return nil, badLock(name, "pin %d: %v", i+1, err)
 		}
-		if _, err := ParseVersion(p.Version); err != nil {
+		if _, err := version.Parse(p.Version); err != nil {
 			return nil, badLock(name, "pin %d: %v", i+1, err)
 		}
 		if !slices.Contains(Kinds(), p.Kind) || !slices.Contains(Tiers(), p.Tier) || len(p.Digest) != 64 {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenonrun/tenon/composition/bounds"
 	"github.com/tenonrun/tenon/permission"
 )
 
@@ -55,7 +56,7 @@ func (r *reader) permissions(at string, p *Permissions, definition bool) {
 
 // floorGrant refuses to allow a floor tool, and warns about other tools.
 func (r *reader) floorGrant(at, tool string) {
-	if IsFloorTool(tool) {
+	if bounds.IsFloorTool(tool) {
 		r.say(at, FindingFloorGrant, "remove it: every agent has the tool, and only a person can allow its use",
 			"the definition allows %s, which it cannot", tool)
 		return
@@ -112,14 +113,14 @@ func (r *agentReader) effect(at, tool, pattern, effect string) {
 	case tool == "*" && effect == "allow":
 		r.warn(at, "only a person can allow things", "allowing everything has no effect here")
 	case tool == "*":
-		for _, name := range BuiltinTools() {
+		for _, name := range bounds.BuiltinTools() {
 			r.put(p, effect, name)
 		}
 	case effect == "allow":
 		r.floorGrant(at, tool)
-	case !known(tool, BuiltinTools()) && !strings.HasPrefix(tool, "mcp__"):
-		if !known(tool, foreignTools) {
-			r.warn(at, meant(tool, BuiltinTools()), "the tool %q is not known", tool)
+	case !bounds.Known(tool, bounds.BuiltinTools()) && !strings.HasPrefix(tool, "mcp__"):
+		if !bounds.ForeignTool(tool) {
+			r.warn(at, meant(tool, bounds.BuiltinTools()), "the tool %q is not known", tool)
 		}
 	default:
 		if _, err := permission.ParseRule(permission.Deny, rule, permission.Source{}); err != nil {

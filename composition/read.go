@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/tenonrun/tenon/composition/bounds"
+	"github.com/tenonrun/tenon/composition/version"
 	"github.com/tenonrun/tenon/internal/schema"
 	"github.com/tenonrun/tenon/internal/source"
 	"github.com/tenonrun/tenon/internal/text"
@@ -146,18 +148,38 @@ func (r *reader) version(raw json.RawMessage) string {
 		r.say("/version", FindingValue, "write it as MAJOR.MINOR.PATCH, such as 1.0.0", "the version %s is a number", raw)
 		return ""
 	}
-	if _, err := ParseVersion(s); err != nil {
+	if _, err := version.Parse(s); err != nil {
 		r.say("/version", FindingValue, "", "%v", err)
 	}
 	return s
 }
 
-func (r *reader) limits(at string, l *Limits) {
-	for _, p := range l.check() {
-		r.say(at+"/"+p.field, FindingLimit, "", "%s %s", p.field, p.message)
+func (r *reader) limits(at string, l *bounds.Limits) {
+	for _, p := range l.Check() {
+		r.say(at+"/"+p.Field, FindingLimit, "", "%s %s", p.Field, p.Message)
 	}
 }
 
+// capability checks the names in a capability.
+func (r *reader) capability(at string, c *bounds.Capability) {
+	if c == nil {
+		return
+	}
+	for _, list := range []struct {
+		key   string
+		names []string
+	}{{"requires", c.Requires}, {"denies", c.Denies}} {
+		for i, name := range list.names {
+			if m := bounds.CheckName(name); m != "" {
+				tool, _, _ := strings.Cut(name, "(")
+				r.say(at+pointer(list.key, i), FindingTool, meant(tool, append(bounds.BuiltinTools(), bounds.Classes()...)), "%s", m)
+			}
+		}
+	}
+	*c = c.Normal()
+}
+
+// sorted gives the findings in order of place, as the error that they are.
 func (r *reader) sorted() error {
 	byPlace(r.found)
 	byPlace(r.warned)

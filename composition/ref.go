@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tenonrun/tenon/composition/version"
 	"github.com/tenonrun/tenon/internal/text"
 )
 
@@ -73,11 +74,11 @@ func (r Ref) check(kind Kind) error {
 	if err := CheckSlug(kind, r.Slug); err != nil {
 		return err
 	}
-	q, err := parseRequest(r.Version)
+	q, err := version.ParseRequest(r.Version)
 	if err != nil {
 		return err
 	}
-	if q.kind == ranged && kind != KindSkill {
+	if q.Range() && kind != KindSkill {
 		return fmt.Errorf("the range %q cannot be the version of %s %s: name one version, or none for the latest; the lock keeps it", r.Version, article(kind), kind)
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenonrun/tenon/composition/bounds"
 	"github.com/tenonrun/tenon/internal/canon"
 	"github.com/tenonrun/tenon/internal/source"
 	"github.com/tenonrun/tenon/workflow"
@@ -21,7 +22,7 @@ const DefaultMaxNodes = 10_000
 type Options struct {
 	Draft  bool // drafts too: the result is not reproducible
 	Shared bool // without the tier user, for runs that nobody started by hand
-	Tools  Toolbox
+	Tools  bounds.Toolbox
 	// Lock, if not nil, says what each reference stands for; one that it does not
 	// know is refused, unless Loose.
 	Lock     *Lock
@@ -43,13 +44,13 @@ func (p Pinned) Ref() Ref { return Ref{Org: p.Org, Slug: p.Slug, Version: p.Vers
 
 // Resolved is a composition in which every reference is pinned.
 type Resolved struct {
-	Slug        string          `json:"slug"`
-	Version     string          `json:"version"`
-	DisplayName string          `json:"displayName,omitempty"`
-	Scope       Tier            `json:"scope"`
-	Root        *ResolvedNode   `json:"root"`
-	Capability  Capability      `json:"capability"`
-	Workspace   json.RawMessage `json:"workspace,omitempty"`
+	Slug        string            `json:"slug"`
+	Version     string            `json:"version"`
+	DisplayName string            `json:"displayName,omitempty"`
+	Scope       Tier              `json:"scope"`
+	Root        *ResolvedNode     `json:"root"`
+	Capability  bounds.Capability `json:"capability"`
+	Workspace   json.RawMessage   `json:"workspace,omitempty"`
 }
 
 // Digest is the SHA-256 of the canonical form, 64 hex digits.
@@ -58,22 +59,22 @@ func (r *Resolved) Digest() (string, error) { return canon.Digest(r) }
 // ResolvedNode is an agent of a resolved tree, with all that it starts: the
 // children that the composition gives it, then those of its definition.
 type ResolvedNode struct {
-	Agent         Pinned      `json:"agent"`
-	Alias         string      `json:"alias,omitempty"`
-	Skills        []Pinned    `json:"skills"` // of the definition and of the node, by slug
-	Tools         []Selection `json:"tools"`  // beside those of the definition
-	ModelOverride *Model      `json:"modelOverride,omitempty"`
-	Instructions  string      `json:"instructions,omitempty"`
-	Permissions   Permissions `json:"permissions,omitzero"`
+	Agent         Pinned             `json:"agent"`
+	Alias         string             `json:"alias,omitempty"`
+	Skills        []Pinned           `json:"skills"` // of the definition and of the node, by slug
+	Tools         []bounds.Selection `json:"tools"`  // beside those of the definition
+	ModelOverride *Model             `json:"modelOverride,omitempty"`
+	Instructions  string             `json:"instructions,omitempty"`
+	Permissions   Permissions        `json:"permissions,omitzero"`
 	// Limits are what holds for the node with all that is above it.
-	Limits   *Limits         `json:"limits,omitempty"`
+	Limits   *bounds.Limits  `json:"limits,omitempty"`
 	Children []*ResolvedNode `json:"children"`
 
 	// Definition is the agent's definition; Declared tells that limits begin here.
 	Definition *Agent `json:"-"`
 	Declared   bool   `json:"-"`
 
-	capability Capability
+	capability bounds.Capability
 }
 
 // Name is what the agent is called by the one above.
@@ -189,7 +190,7 @@ func (r *resolver) composition(it *Item) (*Resolution, error) {
 	c := it.Composition
 	r.used[it] = true
 	root := r.node(it, &c.Root, nil, nil)
-	var own Capability
+	var own bounds.Capability
 	if c.Capability != nil {
 		own = *c.Capability
 		r.requires(it, "/capability", &own)
@@ -236,7 +237,7 @@ func (r *resolver) locked() *Lock {
 }
 
 // narrow gives each node the capability that holds for it.
-func (n *ResolvedNode) narrow(above Capability) {
+func (n *ResolvedNode) narrow(above bounds.Capability) {
 	n.capability = above
 	if c := n.definition().Capability; c != nil {
 		n.capability = c.Within(above)
@@ -247,7 +248,7 @@ func (n *ResolvedNode) narrow(above Capability) {
 }
 
 // Capability is what holds for the agent: its own within those above.
-func (n *ResolvedNode) Capability() Capability { return n.capability }
+func (n *ResolvedNode) Capability() bounds.Capability { return n.capability }
 
 // refusal is the error with all findings.
 func (r *resolver) refusal(name string) error {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tenonrun/tenon/composition"
+	"github.com/tenonrun/tenon/composition/bounds"
 	"github.com/tenonrun/tenon/internal/source"
 	"github.com/tenonrun/tenon/workflow"
 )
@@ -59,7 +60,7 @@ func closing(t *testing.T, edit func(text string) string) []composition.Item {
 	}
 }
 
-var erp = composition.Options{Tools: composition.Toolbox{Resources: map[string][]string{"mcp_server/erp": {"post_entry"}}}}
+var erp = composition.Options{Tools: bounds.Toolbox{Resources: map[string][]string{"mcp_server/erp": {"post_entry"}}}}
 
 func resolve(t *testing.T, items []composition.Item, o composition.Options) (*composition.Resolution, error) {
 	t.Helper()

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/tenonrun/tenon/composition/bounds"
 )
 
 // node resolves a node and those below. From is the item that it is written in,
 // nil for one that is asked for by name; path are the agents above.
-func (r *resolver) node(from *Item, n *Node, path []string, above *Limits) *ResolvedNode {
+func (r *resolver) node(from *Item, n *Node, path []string, above *bounds.Limits) *ResolvedNode {
 	at := n.at + "/agent"
 	if r.nodes++; r.nodes > r.options.MaxNodes {
 		r.say(from, n.at, fault{code: FindingTooLarge, message: fmt.Sprintf("the tree has more than %d agents", r.options.MaxNodes),
@@ -28,7 +30,7 @@ func (r *resolver) node(from *Item, n *Node, path []string, above *Limits) *Reso
 	}
 	def := it.Agent
 	out := &ResolvedNode{
-		Agent: pin(it), Alias: n.Alias, Tools: append([]Selection{}, n.Tools...), ModelOverride: n.ModelOverride, Instructions: n.Instructions,
+		Agent: pin(it), Alias: n.Alias, Tools: append([]bounds.Selection{}, n.Tools...), ModelOverride: n.ModelOverride, Instructions: n.Instructions,
 		Permissions: n.Permissions, Limits: n.Limits.Within(def.Limits.Within(above)), Definition: def, Declared: n.Limits != nil || def.Limits != nil,
 		Children: []*ResolvedNode{},
 	}
@@ -48,7 +50,7 @@ func pin(it *Item) Pinned {
 
 // children resolves the children of a node, then those of the agent's definition
 // that the node does not name itself.
-func (r *resolver) children(from *Item, n *Node, it *Item, out *ResolvedNode, path []string, above *Limits) {
+func (r *resolver) children(from *Item, n *Node, it *Item, out *ResolvedNode, path []string, above *bounds.Limits) {
 	names, agents := map[string]bool{}, map[string]bool{}
 	path = slices.Clip(path)
 	add := func(from *Item, c *Node) {
@@ -109,16 +111,16 @@ func (r *resolver) skills(from *Item, n *Node, it *Item, out *ResolvedNode) {
 
 // tools refuses selections that select nothing. A definition that was made for
 // Claude Code may name tools of it.
-func (r *resolver) tools(from *Item, at string, list []Selection, definition bool) {
+func (r *resolver) tools(from *Item, at string, list []bounds.Selection, definition bool) {
 	for i, s := range list {
-		ok, name, names := r.options.Tools.find(s)
+		ok, name, names := r.options.Tools.Find(s)
 		switch {
 		case ok:
-		case definition && s.ProviderKind == Builtin && known(s.ToolName, foreignTools):
+		case definition && s.ProviderKind == bounds.Builtin && bounds.ForeignTool(s.ToolName):
 			r.foreign(from, at+pointer(i), s)
 		default:
 			hint := meant(name, names)
-			if hint == "" && s.ProviderKind != Builtin {
+			if hint == "" && s.ProviderKind != bounds.Builtin {
 				hint = "configure it first, or take it out"
 			}
 			r.say(from, at+pointer(i), fault{code: FindingTool, message: fmt.Sprintf("the tool %s is not there", s), hint: hint})
@@ -126,7 +128,7 @@ func (r *resolver) tools(from *Item, at string, list []Selection, definition boo
 	}
 }
 
-func (r *resolver) foreign(from *Item, at string, s Selection) {
+func (r *resolver) foreign(from *Item, at string, s bounds.Selection) {
 	e := from.position(at)
 	e.Code, e.Message = FindingField, fmt.Sprintf("the tool %s is one of Claude Code and not here", s.ToolName)
 	if key := e.Error(); !r.told[key] {
@@ -137,18 +139,16 @@ func (r *resolver) foreign(from *Item, at string, s Selection) {
 
 // requires refuses what needs a tool that is not there. Capability references are
 // carried only.
-func (r *resolver) requires(from *Item, at string, c *Capability) {
+func (r *resolver) requires(from *Item, at string, c *bounds.Capability) {
 	for i, name := range c.Requires {
 		var ok bool
 		switch {
-		case capPattern().MatchString(name):
+		case bounds.IsReference(name):
 			ok = true
-		case name == "mcp":
-			ok = len(r.options.Tools.Resources) > 0
-		case isClass(name):
-			ok = slices.ContainsFunc(classes[name], func(t string) bool { return known(t, r.options.Tools.builtin()) })
+		case name == "mcp" || bounds.IsClass(name):
+			ok = r.options.Tools.Has(name)
 		default:
-			ok, _, _ = r.options.Tools.find(ParseSelection(name))
+			ok, _, _ = r.options.Tools.Find(bounds.ParseSelection(name))
 		}
 		if !ok {
 			r.say(from, at+pointer("requires", i), fault{code: FindingTool, message: fmt.Sprintf("the required tool %s is not there", name),

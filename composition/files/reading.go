@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tenonrun/tenon/composition"
+	"github.com/tenonrun/tenon/composition/version"
 	"github.com/tenonrun/tenon/internal/canon"
 	"github.com/tenonrun/tenon/internal/source"
 	"github.com/tenonrun/tenon/internal/text"
@@ -94,7 +95,7 @@ func (r *reading) refused(kind composition.Kind, rel, slug string, err error) {
 	code, message, hint := reason(err)
 	name := r.place.name(rel)
 	r.add(composition.Item{
-		Kind: kind, Slug: slug, Source: name, Version: composition.ImplicitVersion(canon.Sum(nil)), Lifecycle: composition.Published, Implicit: true,
+		Kind: kind, Slug: slug, Source: name, Version: version.Implicit(canon.Sum(nil)), Lifecycle: composition.Published, Implicit: true,
 		Digest: canon.Sum(nil), Err: source.Errors{{File: name, Code: code, Message: message, Hint: hint}},
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tenonrun/tenon/composition"
+	"github.com/tenonrun/tenon/composition/version"
 	"github.com/tenonrun/tenon/internal/canon"
 	"github.com/tenonrun/tenon/workflow"
 )
@@ -133,7 +134,7 @@ func publishable(it *composition.Item, implicit bool) error {
 	if err := composition.CheckSlug(it.Kind, it.Slug); err != nil {
 		return workflow.Errorf(workflow.CodeInvalidArguments, "publishing: %w", err)
 	}
-	_, err := composition.ParseVersion(it.Version)
+	_, err := version.Parse(it.Version)
 	return err
 }
 

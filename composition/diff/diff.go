@@ -1,10 +1,21 @@
-package composition
+// Package diff tells how two resolved compositions differ.
+//
+// Holds: the changes between two trees of agents, agent by agent.
+//
+// Guarantees: pure; the same two give the same changes in the same order, and none
+// when they have one digest.
+//
+// Does not: compare what definitions say, but for their digests.
+package diff
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/tenonrun/tenon/composition"
 	"github.com/tenonrun/tenon/internal/canon"
 )
 
@@ -28,22 +39,22 @@ func (c Change) String() string {
 	return fmt.Sprintf("~ %s: %s → %s", at, c.Was, c.Is)
 }
 
-// Diff tells how one resolved composition differs from another, from the root down.
+// Between tells how one resolved composition differs from another, from the root down.
 // Agents are the same when they have the same names from the root.
-func Diff(was, is *Resolved) []Change {
+func Between(was, is *composition.Resolved) []Change {
 	var out []Change
 	say := func(path, field, a, b string) {
 		if a != b {
 			out = append(out, Change{path, field, a, b})
 		}
 	}
-	say("", "composition", (Ref{Slug: was.Slug, Version: was.Version}).String(), (Ref{Slug: is.Slug, Version: is.Version}).String())
+	say("", "composition", (composition.Ref{Slug: was.Slug, Version: was.Version}).String(), (composition.Ref{Slug: is.Slug, Version: is.Version}).String())
 	say("", "displayName", was.DisplayName, is.DisplayName)
 	say("", "scope", string(was.Scope), string(is.Scope))
 	say("", "capability", spelled(was.Capability), spelled(is.Capability))
 	say("", "workspace", spelled(was.Workspace), spelled(is.Workspace))
 	olds, nows := byPath(was.Root), byPath(is.Root)
-	paths := sortedKeys(olds)
+	paths := slices.Sorted(maps.Keys(olds))
 	for path := range nows {
 		if olds[path] == nil {
 			paths = append(paths, path)
@@ -58,23 +69,24 @@ func Diff(was, is *Resolved) []Change {
 		case b == nil:
 			say(path, "", a.Agent.Ref().String(), "")
 		default:
-			for i, f := range a.fields() {
-				say(path, f[0], f[1], b.fields()[i][1])
+			for i, f := range fields(a) {
+				say(path, f[0], f[1], fields(b)[i][1])
 			}
 		}
 	}
 	return out
 }
 
-func byPath(root *ResolvedNode) map[string]*ResolvedNode {
-	out := map[string]*ResolvedNode{}
+func byPath(root *composition.ResolvedNode) map[string]*composition.ResolvedNode {
+	out := map[string]*composition.ResolvedNode{}
 	if root != nil {
-		root.Walk(func(path string, n *ResolvedNode) { out[path] = n })
+		root.Walk(func(path string, n *composition.ResolvedNode) { out[path] = n })
 	}
 	return out
 }
 
-func (n *ResolvedNode) fields() [][2]string {
+// fields are what an agent of a tree is made of.
+func fields(n *composition.ResolvedNode) [][2]string {
 	var skills, tools []string
 	for _, s := range n.Skills {
 		skills = append(skills, pinText(s))
@@ -90,13 +102,16 @@ func (n *ResolvedNode) fields() [][2]string {
 }
 
 // pinText shows a version with the begin of its digest.
-func pinText(p Pinned) string {
+func pinText(p composition.Pinned) string {
 	return fmt.Sprintf("%s (%s, %s)", p.Ref(), p.Tier, p.Digest[:min(12, len(p.Digest))])
 }
 
 // spelled gives a value in its canonical form; what says nothing is empty.
 func spelled(v any) string {
-	raw, err := canon.Canonical(mustJSON(v))
+	raw, err := json.Marshal(v)
+	if err == nil {
+		raw, err = canon.Canonical(raw)
+	}
 	if err != nil || string(raw) == "null" || string(raw) == "{}" {
 		return ""
 	}

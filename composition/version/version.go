@@ -1,4 +1,13 @@
-package composition
+// Package version orders versions and reads requests for them.
+//
+// Holds: semantic versions with their precedence, the version of content that says
+// none, and requests: the latest, a revision, one version, a range.
+//
+// Guarantees: strict, pure; what is not a version or a request is refused with what
+// to write.
+//
+// Does not: know what has a version.
+package version
 
 import (
 	"cmp"
@@ -17,8 +26,8 @@ type Version struct {
 	Pre, Build          string
 }
 
-// ParseVersion reads MAJOR.MINOR.PATCH with an optional pre-release and build.
-func ParseVersion(s string) (Version, error) {
+// Parse reads MAJOR.MINOR.PATCH with an optional pre-release and build.
+func Parse(s string) (Version, error) {
 	m := versionPattern().FindStringSubmatch(s)
 	if m == nil {
 		return Version{}, fmt.Errorf("%q is not a version: write MAJOR.MINOR.PATCH, such as 1.0.0", s)
@@ -102,58 +111,58 @@ func isDigits(s string) bool {
 	return s != ""
 }
 
-// ImplicitVersion is the version of content that says none.
-func ImplicitVersion(digest string) string {
+// Implicit is the version of content that says none.
+func Implicit(digest string) string {
 	return "0.0.0+" + digest[:min(12, len(digest))]
 }
 
-// request is what a reference says about the version.
-type request struct {
-	kind     requestKind
+// Request is what a reference says about the version.
+type Request struct {
+	kind     kind
 	revision int
 	exact    string
 	low, top Version // of a range: low <= v < top
 }
 
-type requestKind uint8
+type kind uint8
 
 const (
-	latest requestKind = iota
+	latest kind = iota
 	byRevision
 	exactly
 	ranged
 )
 
-// parseRequest reads "", latest, an integer, a version, or ^ or ~ and one to three
+// ParseRequest reads "", latest, an integer, a version, or ^ or ~ and one to three
 // numbers.
-func parseRequest(s string) (request, error) {
+func ParseRequest(s string) (Request, error) {
 	switch {
 	case s == "" || s == "latest":
-		return request{}, nil
+		return Request{}, nil
 	case isDigits(s):
 		n, err := strconv.Atoi(s)
 		if err != nil || n == 0 || s[0] == '0' {
-			return request{}, fmt.Errorf("%q is not a revision: revisions count from 1", s)
+			return Request{}, fmt.Errorf("%q is not a revision: revisions count from 1", s)
 		}
-		return request{kind: byRevision, revision: n}, nil
+		return Request{kind: byRevision, revision: n}, nil
 	case s[0] == '^' || s[0] == '~':
 		return parseRange(s)
 	}
-	if _, err := ParseVersion(s); err != nil {
-		return request{}, fmt.Errorf("%q is not a version: write latest, a revision such as 3, or a version such as 1.2.0", s)
+	if _, err := Parse(s); err != nil {
+		return Request{}, fmt.Errorf("%q is not a version: write latest, a revision such as 3, or a version such as 1.2.0", s)
 	}
-	return request{kind: exactly, exact: s}, nil
+	return Request{kind: exactly, exact: s}, nil
 }
 
-func parseRange(s string) (request, error) {
+func parseRange(s string) (Request, error) {
 	parts := strings.Split(s[1:], ".")
 	text := s[1:]
 	if len(parts) < 3 {
 		text += strings.Repeat(".0", 3-len(parts))
 	}
-	low, err := ParseVersion(text)
+	low, err := Parse(text)
 	if err != nil {
-		return request{}, fmt.Errorf("%q is not a range: write ^1, ~1.2 or ^1.2.3", s)
+		return Request{}, fmt.Errorf("%q is not a range: write ^1, ~1.2 or ^1.2.3", s)
 	}
 	top := Version{Major: low.Major + 1}
 	switch {
@@ -164,13 +173,19 @@ func parseRange(s string) (request, error) {
 	case s[0] == '^' && low.Major == 0 && len(parts) == 2:
 		top = Version{Minor: 1}
 	}
-	return request{kind: ranged, low: low, top: top}, nil
+	return Request{kind: ranged, low: low, top: top}, nil
 }
 
-// fits reports whether an item of this version and revision answers the request. A
-// pre-release answers a range only if the range begins with one of the same
-// numbers.
-func (r request) fits(version Version, text string, revision int) bool {
+// Exact returns the version that is asked for, and whether it is one only.
+func (r Request) Exact() (string, bool) { return r.exact, r.kind == exactly }
+
+// Range reports whether any of several versions is asked for by numbers.
+func (r Request) Range() bool { return r.kind == ranged }
+
+// Fits reports whether an item of this version, as written in text, and of this
+// revision answers the request. A pre-release answers a range only if the range
+// begins with one of the same numbers.
+func (r Request) Fits(version Version, text string, revision int) bool {
 	switch r.kind {
 	case byRevision:
 		return revision == r.revision

@@ -1,4 +1,4 @@
-package composition
+package bounds
 
 import (
 	"encoding/json"
@@ -51,18 +51,18 @@ func (l *Limits) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// problem is a field of limits and what is wrong with it.
-type problem struct{ field, message string }
+// Problem is a field of limits and what is wrong with it.
+type Problem struct{ Field, Message string }
 
-// check finds values that cannot be limits.
-func (l *Limits) check() []problem {
-	var out []problem
+// Check finds values that cannot be limits.
+func (l *Limits) Check() []Problem {
+	var out []Problem
 	if l == nil {
 		return nil
 	}
 	say := func(wrong bool, field, message string) {
 		if wrong {
-			out = append(out, problem{field, message})
+			out = append(out, Problem{field, message})
 		}
 	}
 	say(below(l.MaxDepth, 0), "maxDepth", "is less than 0")
@@ -78,12 +78,12 @@ func (l *Limits) check() []problem {
 
 func below[T int | int64](p *T, least T) bool { return p != nil && *p < least }
 
-// exceeds finds limits that are looser than those of an agent above.
-func (l *Limits) exceeds(above *Limits) []problem {
+// Exceeds finds limits that are looser than those of an agent above.
+func (l *Limits) Exceeds(above *Limits) []Problem {
 	if l == nil || above == nil {
 		return nil
 	}
-	var out []problem
+	var out []Problem
 	add(&out, "maxDepth", l.MaxDepth, above.MaxDepth)
 	add(&out, "maxFanout", l.MaxFanout, above.MaxFanout)
 	add(&out, "maxSpawns", l.MaxSpawns, above.MaxSpawns)
@@ -93,9 +93,9 @@ func (l *Limits) exceeds(above *Limits) []problem {
 	return out
 }
 
-func add[T int | int64 | float64](out *[]problem, field string, mine, above *T) {
+func add[T int | int64 | float64](out *[]Problem, field string, mine, above *T) {
 	if mine != nil && above != nil && *mine > *above {
-		*out = append(*out, problem{field, fmt.Sprintf("is %v, and an agent above has %v: a child can only have less", *mine, *above)})
+		*out = append(*out, Problem{field, fmt.Sprintf("is %v, and an agent above has %v: a child can only have less", *mine, *above)})
 	}
 }
 

@@ -1,4 +1,4 @@
-package composition
+package bounds
 
 import (
 	"slices"
@@ -51,6 +51,16 @@ func (c Capability) Within(above Capability) Capability {
 	return out
 }
 
+// Normal returns the capability with one spelling of each reach.
+func (c Capability) Normal() Capability {
+	c.Reach = c.reach()
+	return c
+}
+
+// IsReference reports whether a name is a reference to a capability of a platform,
+// such as kb:read@1: it is carried and says nothing about tools.
+func IsReference(name string) bool { return capPattern().MatchString(name) }
+
 func (c Capability) reach() string {
 	if c.Reach == "as-owner" {
 		return ReachOwner
@@ -76,41 +86,17 @@ func union(a, b []string) []string {
 	return out
 }
 
-// capability checks the names in a capability.
-func (r *reader) capability(at string, c *Capability) {
-	if c == nil {
-		return
-	}
-	for _, list := range []struct {
-		key   string
-		names []string
-	}{{"requires", c.Requires}, {"denies", c.Denies}} {
-		for i, name := range list.names {
-			if m := checkCapability(name); m != "" {
-				tool, _, _ := strings.Cut(name, "(")
-				r.say(at+pointer(list.key, i), FindingTool, meant(tool, append(BuiltinTools(), Classes()...)), "%s", m)
-			}
-		}
-	}
-	c.Reach = c.reach()
-}
-
-func checkCapability(name string) string {
-	if isClass(name) || capPattern().MatchString(name) || strings.HasPrefix(name, "mcp__") {
+// CheckName says what is wrong with an entry of Requires or Denies, or "".
+func CheckName(name string) string {
+	if IsClass(name) || IsReference(name) || strings.HasPrefix(name, "mcp__") {
 		return ""
 	}
 	rule, err := permission.ParseRule(permission.Deny, name, permission.Source{})
 	switch {
 	case err != nil:
 		return err.Error()
-	case !known(rule.Tool, BuiltinTools()) && !known(rule.Tool, foreignTools):
+	case !Known(rule.Tool, BuiltinTools()) && !ForeignTool(rule.Tool):
 		return "the tool " + rule.Tool + " is not known"
 	}
 	return ""
-}
-
-// isClass reports whether a name can only be that of a class of tools.
-func isClass(name string) bool {
-	_, ok := classes[name]
-	return ok && !known(name, BuiltinTools())
 }

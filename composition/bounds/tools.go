@@ -1,4 +1,4 @@
-package composition
+package bounds
 
 import (
 	"encoding/json"
@@ -16,7 +16,7 @@ func FloorTools() []string {
 }
 
 // IsFloorTool reports whether every agent has a tool, however it is spelled.
-func IsFloorTool(name string) bool { return known(name, FloorTools()) }
+func IsFloorTool(name string) bool { return Known(name, FloorTools()) }
 
 // BuiltinTools are the floor tools and those that a turn may have beside them.
 func BuiltinTools() []string {
@@ -31,9 +31,9 @@ var foreignTools = []string{
 	"TaskCreate", "TaskGet", "TaskList", "TaskOutput", "TaskStop", "TaskUpdate", "ToolSearch", "WebFetch", "WebSearch",
 }
 
-// classes of tools, as manifests and capabilities name them. memory is a tool that
+// byClass are the tools of each class, as manifests and capabilities name them. memory is a tool that
 // every agent has, whatever server it comes from: it is in no class.
-var classes = map[string][]string{
+var byClass = map[string][]string{
 	"read": {"read", "grep", "glob", "ls"}, "write": {"write", "edit", "todo_write"}, "exec": {"bash"},
 	"delegate": {"task"}, "web": {"webfetch", "websearch"}, "mcp": {},
 }
@@ -41,7 +41,30 @@ var classes = map[string][]string{
 // Classes lists the classes of tools.
 func Classes() []string { return []string{"delegate", "exec", "mcp", "read", "web", "write"} }
 
-func known(name string, names []string) bool {
+// ForeignTool reports whether a tool is one of Claude Code that is not here.
+func ForeignTool(name string) bool { return Known(name, foreignTools) }
+
+// InClass reports whether a tool belongs to a class.
+func InClass(tool, class string) bool {
+	return Known(tool, byClass[class]) || class == "mcp" && strings.HasPrefix(tool, "mcp__")
+}
+
+// IsClass reports whether a name can only be that of a class of tools.
+func IsClass(name string) bool {
+	_, ok := byClass[name]
+	return ok && !Known(name, BuiltinTools())
+}
+
+// Has reports whether there is a tool of a class.
+func (t Toolbox) Has(class string) bool {
+	if class == "mcp" {
+		return len(t.Resources) > 0
+	}
+	return slices.ContainsFunc(byClass[class], func(tool string) bool { return Known(tool, t.Names()) })
+}
+
+// Known reports whether a name is one of names, however it is spelled.
+func Known(name string, names []string) bool {
 	key := permission.ToolKey(name)
 	return slices.ContainsFunc(names, func(n string) bool { return permission.ToolKey(n) == key })
 }
@@ -111,8 +134,8 @@ func (s Selection) String() string {
 	return s.ProviderKind + " " + s.ResourceID
 }
 
-// check says what is wrong with a selection, or "".
-func (s Selection) check() string {
+// Check says what is wrong with a selection, or "".
+func (s Selection) Check() string {
 	switch {
 	case len(s.ResourceID) > 256 || len(s.ToolName) > 256:
 		return "a name in it is longer than 256 bytes"
@@ -149,18 +172,19 @@ type Toolbox struct {
 	Resources map[string][]string
 }
 
-func (t Toolbox) builtin() []string {
+// Names are the built-in tools.
+func (t Toolbox) Names() []string {
 	if t.Builtin == nil {
 		return BuiltinTools()
 	}
 	return t.Builtin
 }
 
-// find says whether a selection selects something; names are those it could have
+// Find says whether a selection selects something; names are those it could have
 // meant.
-func (t Toolbox) find(s Selection) (ok bool, name string, names []string) {
+func (t Toolbox) Find(s Selection) (ok bool, name string, names []string) {
 	if s.ProviderKind == Builtin {
-		return s.Kind == SelectProvider || known(s.ToolName, t.builtin()), s.ToolName, t.builtin()
+		return s.Kind == SelectProvider || Known(s.ToolName, t.Names()), s.ToolName, t.Names()
 	}
 	tools, ok := t.Resources[s.ProviderKind+"/"+s.ResourceID]
 	if !ok {
