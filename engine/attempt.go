@@ -124,7 +124,7 @@ func (a *attempt) Turn(ctx context.Context, t executor.Turn) (executor.Reply, er
 	if t.Model == "" {
 		t.Model = a.frame.Backends[t.Provider].Model
 	}
-	t.Run = a.frame.Run
+	t.Run, t.Visit = a.frame.Run, a.frame.Visit
 	return ex.Execute(ctx, t, a)
 }
 

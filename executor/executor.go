@@ -36,8 +36,9 @@ type Capabilities = workflow.Capabilities
 // turn are keyed below it.
 type Turn struct {
 	Key          string
-	Run          workflow.RunID // set by the engine
-	Kind         string         // initial, correction, repair, session-fallback: how it is counted
+	Run          workflow.RunID // set by the engine, like Visit
+	Visit        workflow.VisitID
+	Kind         string // initial, correction, repair, session-fallback: how it is counted
 	Node         string
 	Role         string
 	Access       workflow.Effect

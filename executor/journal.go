@@ -32,6 +32,7 @@ type Outcome struct {
 	About  string // for people, in one line
 	Failed bool
 	Denied *workflow.Denial // why the fence did not let it through
+	Made   *workflow.Made   // the artifact that it wrote
 }
 
 // Person is a Host that can ask a person.

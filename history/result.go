@@ -28,8 +28,8 @@ type Result struct {
 	Denials     []Denial                   `json:"denials,omitempty"` // the newest of them, oldest first
 	Warnings    []string                   `json:"warnings,omitempty"`
 	Usage       Usage                      `json:"usage"`
-	Evidence    []Evidence                 `json:"evidence"` // the newest receipts, oldest first, without what they hold
-	Artifacts   []json.RawMessage          `json:"artifacts"`
+	Evidence    []Evidence                 `json:"evidence"`  // the newest receipts, oldest first, without what they hold
+	Artifacts   []workflow.Made            `json:"artifacts"` // that it wrote, each at the last version, the newest ones
 	ResumeAfter workflow.Time              `json:"resumeAfter,omitzero"`
 	ForkOf      workflow.RunID             `json:"forkOf,omitempty"`
 	Children    []workflow.RunID           `json:"children,omitempty"`
@@ -120,7 +120,7 @@ func (s *State) Result(status workflow.Status) (Result, error) {
 		Status: status, Exit: status.Exit(), Questions: s.Asking(), Dead: m.Dead, Denied: m.Denied, Denials: m.Denials, Warnings: m.Warnings,
 		Usage:   Usage{Totals: s.Gate.Spent(), Reserved: s.Gate.Reserved(), Unknown: m.Lost, Budget: s.Gate.Options().Budget},
 		Started: s.Begun, Updated: s.Last, ForkOf: m.ForkOf, Visits: s.Gate.Transitions(),
-		Evidence: append([]Evidence{}, m.Evidence...), Artifacts: []json.RawMessage{}, Next: []string{},
+		Evidence: append([]Evidence{}, m.Evidence...), Artifacts: append([]workflow.Made{}, m.Made...), Next: []string{},
 	}
 	if in := s.Gate.Inherited(); in != (workflow.Totals{}) {
 		res.Usage.Inherited = &in

@@ -50,6 +50,7 @@ type Memory struct {
 	Denials  []Denial                                       `json:"denials,omitempty"` // the newest of them
 	Kept     map[workflow.VisitID]workflow.EvidenceKept     `json:"kept,omitempty"`    // newest receipt of open visits, without its data
 	Evidence []Evidence                                     `json:"evidence,omitempty"`
+	Made     []workflow.Made                                `json:"made,omitempty"`
 	Proof    *workflow.Verified                             `json:"proof,omitempty"` // newest candidate that a receipt certifies, as it was then
 }
 
@@ -198,6 +199,7 @@ func (s *State) note(e workflow.Event) {
 		delete(m.Intents[v], p.Key)
 		keep(m.Memos, v, p.Key, p.Memo)
 		s.noteDenied(v, e.Node, p.Denied)
+		s.noteMade(p.Made)
 	case *workflow.EvidenceKept:
 		s.noteEvidence(e, p)
 	case *workflow.TimerStarted:
@@ -290,6 +292,18 @@ func (s *State) noteDenied(v workflow.VisitID, node string, d *workflow.Denial) 
 	m.Denials = append(m.Denials[max(0, len(m.Denials)-maxDenials+1):len(m.Denials):len(m.Denials)], Denial{Visit: v, Node: node, Denial: *d})
 }
 
+// maxMade bounds the list of artifacts; the collection has them all.
+const maxMade = 100
+
+func (s *State) noteMade(made *workflow.Made) {
+	if made == nil {
+		return
+	}
+	m := &s.Memory
+	m.Made = slices.DeleteFunc(slices.Clone(m.Made), func(x workflow.Made) bool { return x.Collection == made.Collection && x.ID == made.ID })
+	m.Made = append(m.Made[max(0, len(m.Made)-maxMade+1):], *made)
+}
+
 func (s *State) noteCall(v workflow.VisitID, e workflow.Event, p *workflow.InvocationSettled) {
 	m := &s.Memory
 	delete(m.Live, CallID(v, e.Invocation))
@@ -314,6 +328,7 @@ const maxDead = 100
 func (s *State) noteSettled(v workflow.VisitID, p *workflow.Settled) {
 	m := &s.Memory
 	s.warn(p.Warnings...)
+	s.noteMade(p.Made)
 	if m.AI[v] && p.Status == workflow.VisitFailed && p.Error != nil && len(m.Dead) < maxDead {
 		m.Dead = append(m.Dead, Dead{Visit: v, Failure: *p.Error})
 	}

@@ -42,6 +42,35 @@ func TestQuestionsAreKept(t *testing.T) {
 	}
 }
 
+// A run shows each artifact at the version that it wrote last.
+func TestArtifactsAreKept(t *testing.T) {
+	t.Parallel()
+	f := begun(t)
+	f.visit("a", workflow.Admitted{})
+	step := func(collection, id string, version int64) {
+		f.add("a", 0, &workflow.StepSettled{Key: "k", Tool: "artifact_write", Made: &workflow.Made{Collection: collection, ID: id, Version: version}})
+	}
+	step("r1", "a", 1)
+	step("r1", "b", 1)
+	step("shared", "a", 7)
+	step("r1", "a", 2)
+	f.add("a", 0, &workflow.Settled{Outcome: "next", Made: &workflow.Made{Collection: "r1", ID: "b", Version: 2}})
+	var got []string
+	for _, m := range f.Memory.Made {
+		got = append(got, fmt.Sprintf("%s/%s@%d", m.Collection, m.ID, m.Version))
+	}
+	if want := []string{"shared/a@7", "r1/a@2", "r1/b@2"}; !slices.Equal(got, want) {
+		t.Errorf("the run made %q, want %q", got, want)
+	}
+	f.visit("b", workflow.Admitted{})
+	for i := range 300 {
+		f.add("b", 0, &workflow.StepSettled{Made: &workflow.Made{Collection: "r1", ID: fmt.Sprint(i)}})
+	}
+	if n := len(f.Memory.Made); n != 100 || f.Memory.Made[99].ID != "299" {
+		t.Errorf("%d are listed, the last one is %s", n, f.Memory.Made[n-1].ID)
+	}
+}
+
 func TestCallsAreKept(t *testing.T) {
 	t.Parallel()
 	f := begun(t)

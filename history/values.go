@@ -113,6 +113,17 @@ func (s *Sink) denial(d *workflow.Denial) {
 	}
 }
 
+func (s *Sink) made(m **workflow.Made) {
+	if *m == nil {
+		return
+	}
+	c := **m
+	for _, t := range []*string{&c.Title, &c.Mime, &c.Language} {
+		s.text(t)
+	}
+	*m = &c
+}
+
 func (s *Sink) failure(f *workflow.Failure) {
 	if f != nil {
 		s.text(&f.Message)
@@ -144,6 +155,7 @@ func (s *Sink) Clean(p workflow.Payload) {
 		s.value(&p.Memo)
 		s.text(&p.About)
 		s.denial(p.Denied)
+		s.made(&p.Made)
 	case *workflow.EvidenceKept:
 		s.text(&p.Reason)
 		s.value(&p.Data)
@@ -199,6 +211,7 @@ func (s *Sink) settled(p *workflow.Settled) {
 	s.value(&p.Private)
 	s.text(&p.History)
 	s.failure(p.Error)
+	s.made(&p.Made)
 	p.Answers = slices.Clone(p.Answers)
 	for i := range p.Answers {
 		s.value(&p.Answers[i].Value)

@@ -55,12 +55,16 @@ type Tool struct {
 	Effect      workflow.Effect // read or write
 	Target      Target
 	Reading     Reading // how arguments are read before they are judged
+	Alone       bool    // calls are done one after the other, in their order, although they change no file
 	Run         func(ctx context.Context, c Call) (Result, error)
 }
 
 // Call is one call of a tool, read and judged.
 type Call struct {
 	ID      string // of the call, as the model named it
+	Run     workflow.RunID
+	Visit   workflow.VisitID
+	Step    string // names the call inside the visit: the same when it is done again after a crash; "" when nobody resumes
 	Tool    string
 	Args    *Args    // as the tool reads them; Args.From holds what the model sent, if that differs
 	Place   Place    // the judged place of the tool's Target; zero when the call names none
@@ -133,6 +137,7 @@ type Result struct {
 	Seen    []Seen          // files as they were read
 	Changes []Change        // files that were written
 	Cwd     string          // new working directory of the session; empty when it did not change
+	Made    *workflow.Made  // the revision of an artifact that was written
 	Final   json.RawMessage // the answer of the turn, from a tool that ends it; nil otherwise
 }
 

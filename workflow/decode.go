@@ -134,6 +134,8 @@ func (s *Settled) word(name, value string) bool {
 		s.History = value
 	case "candidate":
 		s.Candidate = value
+	case "unproven":
+		s.Unproven = Code(value)
 	default:
 		return false
 	}

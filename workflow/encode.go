@@ -51,12 +51,13 @@ func (f *flat) admitted(p *Admitted) {
 }
 
 func (f *flat) settled(p *Settled) {
-	f.odd = !p.Output.Absent() || !p.Private.Absent() || p.Session != nil || p.Verified != nil || p.Completion != nil || p.Error != nil ||
+	f.odd = !p.Output.Absent() || !p.Private.Absent() || p.Session != nil || p.Verified != nil || p.Completion != nil || p.Error != nil || p.Made != nil ||
 		len(p.Vars)+len(p.Answers)+len(p.Warnings) > 0
 	f.word("outcome", p.Outcome)
 	f.word("status", p.Status)
 	f.word("history", p.History)
 	f.word("candidate", p.Candidate)
+	f.word("unproven", string(p.Unproven))
 }
 
 // word writes a text that is left out when it is empty.

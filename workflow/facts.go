@@ -183,8 +183,23 @@ type StepSettled struct {
 	About      string  `json:"about,omitempty"` // for people: the tool and what it was used on
 	Failed     bool    `json:"failed,omitempty"`
 	Denied     *Denial `json:"denied,omitempty"`
+	Made       *Made   `json:"made,omitempty"`
 	Memo       Value   `json:"memo"`
 	DurationMs int64   `json:"durationMs,omitempty"`
+}
+
+// Made is a revision of an artifact that a run wrote. Its content is in the
+// collection.
+type Made struct {
+	Collection string `json:"collection"`
+	ID         string `json:"id"` // of the artifact
+	Title      string `json:"title"`
+	Mime       string `json:"mime"`
+	Kind       string `json:"kind"`
+	Language   string `json:"language,omitempty"`
+	Version    int64  `json:"version"`
+	Bytes      int64  `json:"bytes"`  // of the content in UTF-8
+	Digest     string `json:"sha256"` // of the content
 }
 
 // Denial says why the fence let a use of a tool not through.
@@ -260,6 +275,7 @@ type Settled struct {
 	Completion *Completion      `json:"completion,omitempty"`
 	Error      *Failure         `json:"error,omitempty"`
 	Warnings   []string         `json:"warnings,omitempty"`
+	Made       *Made            `json:"made,omitempty"`
 }
 
 // NamedAnswer is an answer that the state keeps under the node that asked.

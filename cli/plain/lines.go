@@ -179,7 +179,11 @@ func stepLine(p *workflow.StepSettled, v past) string {
 	case p.Failed:
 		return fmt.Sprintf("  %s %s: failed", v.name, cmp.Or(p.About, p.Tool))
 	}
-	return fmt.Sprintf("  %s %s", v.name, cmp.Or(p.About, p.Tool))
+	line := fmt.Sprintf("  %s %s", v.name, cmp.Or(p.About, p.Tool))
+	if p.Made != nil {
+		line += fmt.Sprintf(": artifact %s version %d", p.Made.ID, p.Made.Version)
+	}
+	return line
 }
 
 func settledLine(p *workflow.Settled, v past) string {

@@ -113,7 +113,7 @@ func (w *work) below(c *Child, t tool.Task) workflow.AgentStarted {
 	parent, turn := w.l.Turn, &c.Turn
 	turn.Key = w.key + "/agent"
 	turn.Agent, turn.Depth = turn.Key, parent.Depth+1
-	turn.Run, turn.Node, turn.Strict = parent.Run, parent.Node, parent.Strict || turn.Strict
+	turn.Run, turn.Visit, turn.Node, turn.Strict = parent.Run, parent.Visit, parent.Node, parent.Strict || turn.Strict
 	turn.Label = strings.TrimPrefix(parent.Label+"/"+c.Name, "/")
 	turn.Kind = "agent"
 	name := c.Name

@@ -28,7 +28,8 @@ type settled struct {
 	Refused bool            `json:"refused,omitempty"` // an agent, by a limit
 	Spawned int             `json:"spawned,omitempty"` // agents that were started
 	Account bool            `json:"account,omitempty"` // the agent has one since
-	Left    string          `json:"left,omitempty"`    // what was decided about a call that a crash left open
+	Made    *workflow.Made  `json:"made,omitempty"`
+	Left    string          `json:"left,omitempty"` // what was decided about a call that a crash left open
 }
 
 // intent is what is recorded before a call can change anything.
@@ -89,7 +90,7 @@ func (l *loop) step(ctx context.Context, u *use, mayAsk bool) error {
 // outcome is what the journal keeps of a call.
 func (w *work) outcome(s settled) (executor.Outcome, error) {
 	memo, err := json.Marshal(s)
-	out := executor.Outcome{Memo: memo, About: w.brief, Failed: s.Error}
+	out := executor.Outcome{Memo: memo, About: w.brief, Failed: s.Error, Made: s.Made}
 	if w.l.Turn.Label != "" {
 		out.About = w.l.Turn.Label + ": " + w.brief
 	}
@@ -183,7 +184,7 @@ func (w *work) begin(stopped bool) error {
 
 // run does the call once. The answer of the turn needs no fence.
 func (w *work) run(ctx context.Context) (tool.Result, error) {
-	c := tool.Call{ID: w.part.ID, Cwd: w.l.Turn.Dir, Session: w.l.session, Host: w.host()}
+	c := tool.Call{ID: w.part.ID, Run: w.l.Turn.Run, Visit: w.l.Turn.Visit, Step: w.key, Cwd: w.l.Turn.Dir, Session: w.l.session, Host: w.host()}
 	if w.fence.Fence != nil {
 		c.Fence = &w.fence
 	}
@@ -220,7 +221,7 @@ func failed(err error) settled {
 
 // settle makes the memo of a result, bounded.
 func (w *work) settle(r tool.Result) settled {
-	s := settled{Text: text.Repair(r.Text), Data: r.Data, Seen: r.Seen, Changes: r.Changes, Cwd: r.Cwd, Final: r.Final, Granted: w.granted}
+	s := settled{Text: text.Repair(r.Text), Data: r.Data, Seen: r.Seen, Changes: r.Changes, Cwd: r.Cwd, Final: r.Final, Made: r.Made, Granted: w.granted}
 	if size := len(s.Text); size > w.l.cfg.Limits.Result {
 		s.Text = text.HeadBytes(s.Text, w.l.cfg.Limits.Result, fmt.Sprintf("\n[cut: the result has %d bytes]", size))
 	}

@@ -33,7 +33,7 @@ type use struct {
 
 // reads reports whether the call may run beside others.
 func (u *use) reads() bool {
-	return u.tool.Effect == workflow.EffectRead && u.part.Name != submitName
+	return u.tool.Effect == workflow.EffectRead && !u.tool.Alone && u.part.Name != submitName
 }
 
 // use runs the calls of a response and adds their results to the conversation. It
