@@ -54,12 +54,13 @@ type Carried struct {
 // Carry returns what a run of an edited script can take over, as the Calls of a
 // workflow.Reuse. calls are those of the earlier run.
 func Carry(mode string, calls []Call) (json.RawMessage, error) {
+	if mode != workflow.ReusePrefix && mode != workflow.ReuseUnchanged {
+		return nil, workflow.Errorf(workflow.CodeInvalidArguments, "reuse %q is not known", mode).WithHint("it is prefix or unchanged")
+	}
 	out := []Carried{}
 	for _, c := range calls {
 		good := c.Settled && !c.Failed
 		switch {
-		case mode != workflow.ReusePrefix && mode != workflow.ReuseUnchanged:
-			return nil, workflow.Errorf(workflow.CodeInvalidArguments, "reuse %q is not known", mode).WithHint("it is prefix or unchanged")
 		case mode == workflow.ReusePrefix && !good:
 			return json.Marshal(out)
 		case !good, mode == workflow.ReuseUnchanged && c.Kind != kindAgent && c.Kind != kindQuestion:

@@ -97,7 +97,7 @@ func wording(file, source string, m api.Message) error {
 	here := source[offset:]
 	switch {
 	case m.Text == modules, strings.Contains(m.Text, `"import" expression`), strings.Contains(m.Text, `"require"`),
-		strings.HasPrefix(before, "import"), strings.HasPrefix(here, "import "):
+		importing().MatchString(before), strings.HasPrefix(here, "import "):
 		e.Msg, e.Hint = modules, "put helper functions into the script itself, or call another workflow with workflow()"
 	case strings.HasPrefix(here, "export"):
 		e.Msg, e.Hint = "only meta can be exported", "end the script with: return value"
@@ -113,6 +113,8 @@ func wording(file, source string, m api.Message) error {
 	}
 	return e
 }
+
+var importing = text.MustPattern(`(?:^|[;{}\s])import\b[\w\s${,*]*$`)
 
 var types = text.MustPattern(`^(?:\s*(?:export\s+|declare\s+)?(?:interface|type|enum|namespace|abstract|declare)\s+[\w$]|.*[\w$)\]]\s*\??\s*:\s*[\w$<>\[\]{}| ]+\s*(?:[=,);{]|=>)|.*\s(?:as|satisfies)\s+[\w$]|.*[\w$)\]]!(?:[.;,)\s]|$)|.*\b(?:private|public|protected|readonly|implements)\b|.*\w<[\w$, \[\]|]+>\s*\()`)
 
