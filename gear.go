@@ -59,10 +59,11 @@ func floorTools(memory *notes.Store) []tool.Tool {
 
 // bench is the gear of one turn, made ready when the first tool is called.
 type bench struct {
-	gear  *gear
-	turn  executor.Turn
-	shell *shell.Shell // nil where there is no bash
-	fence *disk.Fence
+	gear    *gear
+	turn    executor.Turn
+	session *session
+	shell   *shell.Shell // nil where there is no bash
+	fence   *disk.Fence
 }
 
 // equip gives a turn its tools, and the fence for when they are used.
@@ -72,13 +73,19 @@ func (g *gear) equip(t executor.Turn) (native.Gear, error) {
 		return native.Gear{}, err
 	}
 	b := &bench{gear: g, turn: t}
+	s, err := g.t.session(context.Background(), t.Run)
+	if err != nil {
+		return native.Gear{}, err
+	}
+	b.session = s
 	if _, err := set.Find(bashName); err == nil {
 		set, err = set.Doing(bashName, func(ctx context.Context, c tool.Call) (tool.Result, error) { return b.shell.Run(ctx, c) })
 		if err != nil {
 			return native.Gear{}, err
 		}
 	}
-	return native.Gear{Tools: set, Open: b.open, Close: b.close, Unasked: g.t.cfg.DenyAsked, Strict: g.t.cfg.FailDenied}, nil
+	return native.Gear{Tools: set, Open: b.open, Close: b.close, Unasked: g.t.cfg.DenyAsked, Strict: g.t.cfg.FailDenied,
+		Notes: map[string]string{"task": s.team(t)}}, nil
 }
 
 func (b *bench) open(ctx context.Context) (tool.Fence, error) {
@@ -92,6 +99,7 @@ func (b *bench) open(ctx context.Context) (tool.Fence, error) {
 	}
 	cfg := b.gear.t.fence(rules, access)
 	cfg.Root, cfg.Directories = b.turn.Dir, append(cfg.Directories, b.turn.Roots...)
+	cfg.Rules = append(slices.Clip(cfg.Rules), b.rules()...)
 	if set, err := b.gear.tools(); err == nil && slices.Contains(set.Names(), bashName) {
 		if b.shell, err = b.gear.shell(ctx, b.turn, cfg); err != nil {
 			return nil, err
@@ -101,6 +109,26 @@ func (b *bench) open(ctx context.Context) (tool.Fence, error) {
 		return nil, fmt.Errorf("preparing the fence: %w", err)
 	}
 	return fence{b.fence}, nil
+}
+
+// rules are what holds for the agent of the turn beside the rules of the project.
+func (b *bench) rules() []permission.Rule {
+	var list []permission.Rule
+	for _, path := range b.turn.Closed {
+		for _, pattern := range []string{"/" + path, "/" + path + "/**"} {
+			list = append(list, permission.Rule{
+				Effect: permission.Deny, Tool: "Edit", Pattern: pattern, Source: permission.Source{Name: "the workspace of the agent", Owner: permission.Host},
+			})
+		}
+	}
+	def := b.turn.Def
+	if def == "" {
+		def = "agent:" + b.turn.Role
+	}
+	if m := b.session.member(def); m != nil {
+		list = append(list, m.Rules...)
+	}
+	return list
 }
 
 func (b *bench) close() error {
@@ -126,7 +154,7 @@ func (g *gear) shell(ctx context.Context, t executor.Turn, f disk.Config) (*shel
 	roots := slices.Concat([]string{t.Dir}, f.Directories, gitDirs(ctx, t.Roots), caches(home, g.t.cfg.Getenv))
 	slices.Sort(roots[1:])
 	return shell.New(shell.Config{
-		Runner: g.t.runner, Dir: t.Dir, Access: t.Access, Home: home, Marker: string(t.Run), Idle: t.Idle,
+		Runner: g.t.runner, Dir: t.Dir, Access: t.Access, Home: home, Marker: string(t.Run), Idle: t.Idle, Env: t.Env,
 		Roots: slices.Compact(roots), Hide: hide, Unset: g.t.backends.keys(),
 	})
 }

@@ -31,10 +31,13 @@ type Request struct {
 	// Models rebind models for this run: NAME for everything, CLASS=NAME for a class.
 	Models     []string
 	Dimensions map[string]string // further dimensions of the model matrix
+	Draft      bool              // drafts of agents and compositions too: the run is not reproducible
+	UpdateLock bool              // resolve agents anew, whatever the lock says
+	dry        bool              // nothing is kept
 }
 
 func (t *Tenon) env() piece.Env {
-	env := piece.Env{Roles: t.Project.Roles(), Backend: t.backends.capabilities, Providers: t.backends.names()}
+	env := piece.Env{Roles: t.agentRoles(t.Project.Roles(), nil), Backend: t.backends.capabilities, Providers: t.backends.names()}
 	if m, err := t.backends.matrix(); err == nil { // one that cannot be read is told at the start of a run
 		env.Routed = m.Routes()
 		env.Model = func(name, provider string) error { _, err := m.Resolve(name, provider); return err }
@@ -52,7 +55,7 @@ func (t *Tenon) Run(ctx context.Context, q Request) (history.Result, error) {
 	if err != nil {
 		return history.Result{}, fmt.Errorf("encoding inputs: %w", err)
 	}
-	l, err := t.launch(q, inputs)
+	l, err := t.launch(ctx, q, inputs)
 	if err != nil {
 		return history.Result{}, err
 	}
@@ -61,7 +64,7 @@ func (t *Tenon) Run(ctx context.Context, q Request) (history.Result, error) {
 }
 
 // launch pins everything that a run depends on.
-func (t *Tenon) launch(q Request, inputs []byte) (engine.Launch, error) {
+func (t *Tenon) launch(ctx context.Context, q Request, inputs []byte) (engine.Launch, error) {
 	w := q.Workflow
 	def := w.Definition
 	if err := t.preflight(q); err != nil {
@@ -75,7 +78,7 @@ func (t *Tenon) launch(q Request, inputs []byte) (engine.Launch, error) {
 	if err != nil {
 		return engine.Launch{}, err
 	}
-	s, err := t.begin(q)
+	s, err := t.begin(ctx, q)
 	if err != nil {
 		return engine.Launch{}, err
 	}
@@ -89,7 +92,7 @@ func (t *Tenon) launch(q Request, inputs []byte) (engine.Launch, error) {
 		Kind:     workflow.KindGraph, Level: def.SchemaVersion, Inputs: values, Project: t.Project.ID,
 		Launch: workflow.Launch{Change: q.Change, Tickets: inline(q.Tickets), Specs: inline(q.Specs)},
 		Options: workflow.Options{
-			Roles: t.Project.Roles(), Repositories: t.Project.Repositories(), Checks: checks, Setup: setup,
+			Roles: t.agentRoles(t.Project.Roles(), w), Repositories: t.Project.Repositories(), Checks: checks, Setup: setup,
 			Budget:   t.budget(def.Budget, q.Budget),
 			Policies: load.Effective(def), Transitions: load.Transitions(def), Verified: def.Delivery.RequiresVerified,
 			Timeouts: workflow.Timeouts{TurnMs: time.Duration(limits.Timeout).Milliseconds(), IdleMs: time.Duration(limits.IdleTimeout).Milliseconds()},
@@ -120,7 +123,7 @@ func (t *Tenon) pinned(w *Workflow) map[string]workflow.Capabilities {
 			out[provider] = caps
 		}
 	}
-	for _, r := range t.Project.Roles() {
+	for _, r := range t.agentRoles(t.Project.Roles(), w) {
 		add(r.Provider)
 	}
 	for _, n := range w.Nodes {

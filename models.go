@@ -13,10 +13,12 @@ import (
 	"sync"
 
 	"github.com/tenonrun/tenon/executor"
+	"github.com/tenonrun/tenon/piece/agent"
 	"github.com/tenonrun/tenon/project"
 	"github.com/tenonrun/tenon/provider"
 	"github.com/tenonrun/tenon/provider/scripted"
 	"github.com/tenonrun/tenon/routing"
+	"github.com/tenonrun/tenon/runcontext"
 	"github.com/tenonrun/tenon/workflow"
 )
 
@@ -26,11 +28,15 @@ const modelsFile = "models.yaml"
 // session is what a run keeps of the project that it began in, beside its
 // options: it is driven on with the same.
 type session struct {
-	Models     string            `json:"models,omitempty"` // the text of models.yaml
-	Bind       []string          `json:"bind,omitempty"`   // --model
-	Dimensions map[string]string `json:"dimensions,omitempty"`
+	Models     string               `json:"models,omitempty"` // the text of models.yaml
+	Bind       []string             `json:"bind,omitempty"`   // --model
+	Dimensions map[string]string    `json:"dimensions,omitempty"`
+	Team       map[string]*member   `json:"team,omitempty"`     // by key
+	Specs      map[string]string    `json:"specs,omitempty"`    // of deliverables, by name: their text
+	Overlays   []runcontext.Overlay `json:"overlays,omitempty"` // of specifications
 
-	matrix *routing.Matrix
+	matrix   *routing.Matrix
+	warnings []string // of its making
 }
 
 // sessions are those of the runs that this process drives.
@@ -68,15 +74,27 @@ func (t *Tenon) matrixOf(text string, bind []string) (*routing.Matrix, error) {
 	return m.Rebind(bind)
 }
 
-// begin makes the session of a run that is to be started.
-func (t *Tenon) begin(q Request) (*session, error) {
+// begin makes the session of a run that is to be started; more agents than its
+// workflow names may be wanted.
+func (t *Tenon) begin(ctx context.Context, q Request, more ...agent.Name) (*session, error) {
 	s := &session{Bind: q.Models, Dimensions: q.Dimensions}
 	var err error
 	if s.Models, err = t.readModels(); err != nil {
 		return nil, err
 	}
-	s.matrix, err = t.matrixOf(s.Models, s.Bind)
-	return s, err
+	if s.matrix, err = t.matrixOf(s.Models, s.Bind); err != nil {
+		return nil, err
+	}
+	if s.Team, s.warnings, err = t.gather(ctx, q, append(named(q.Workflow), more...)); err != nil {
+		return nil, err
+	}
+	if s.Overlays, err = t.readOverlays(); err != nil {
+		return nil, err
+	}
+	if s.Specs, err = t.readSpecs(); err != nil {
+		return nil, err
+	}
+	return s, s.contracted(q.Workflow)
 }
 
 // value is what the first event keeps: nothing where there is nothing to keep.
@@ -163,7 +181,8 @@ func (b *backends) modelOf(name string) string {
 // matrix, and falls back where that says so.
 type router struct {
 	t        *Tenon
-	provider string // that the node or role names; "" is none
+	provider string            // that the node or role names; "" is none
+	decided  *routing.Decision // already, where the agent was started
 }
 
 // Capabilities implements executor.Executor.
@@ -174,13 +193,9 @@ func (r router) Capabilities(model string) executor.Capabilities {
 
 // Execute implements executor.Executor.
 func (r router) Execute(ctx context.Context, t executor.Turn, h executor.Host) (executor.Reply, error) {
-	s, err := r.t.session(ctx, t.Run)
+	d, err := r.decide(ctx, t)
 	if err != nil {
 		return executor.Reply{}, err
-	}
-	d, err := s.matrix.Decide(r.t.request(s, r.provider, t))
-	if err != nil {
-		return executor.Reply{}, fmt.Errorf("%s: %w", t.Node, err)
 	}
 	key := t.Key
 	for i, m := range d.Models {
@@ -212,6 +227,21 @@ func (r router) Execute(ctx context.Context, t executor.Turn, h executor.Host) (
 		}
 	}
 	return executor.Reply{}, workflow.Errorf(workflow.CodeModelMissing, "%s: no model is left to ask", t.Node)
+}
+
+func (r router) decide(ctx context.Context, t executor.Turn) (routing.Decision, error) {
+	if r.decided != nil {
+		return *r.decided, nil
+	}
+	s, err := r.t.session(ctx, t.Run)
+	if err != nil {
+		return routing.Decision{}, err
+	}
+	d, err := s.matrix.Decide(r.t.request(s, r.provider, t))
+	if err != nil {
+		return d, fmt.Errorf("%s: %w", t.Node, err)
+	}
+	return d, nil
 }
 
 // unavailable are the failures of a model that another one can make good.

@@ -72,7 +72,7 @@ func (t *Tenon) relaunch(ctx context.Context, run workflow.RunID, w *Workflow) (
 	if err != nil {
 		return engine.Launch{}, fmt.Errorf("reading what run %s was started with: %w", run, err)
 	}
-	return t.launch(q, inputs)
+	return t.launch(ctx, q, inputs)
 }
 
 // Picture returns the workflow as a graph to draw.

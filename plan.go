@@ -1,6 +1,7 @@
 package tenon
 
 import (
+	"context"
 	"encoding/json"
 
 	"github.com/tenonrun/tenon/admission"
@@ -36,7 +37,7 @@ type PlannedNode struct {
 }
 
 // Plan describes the run that a request would start.
-func (t *Tenon) Plan(q Request) (Plan, error) {
+func (t *Tenon) Plan(ctx context.Context, q Request) (Plan, error) {
 	w := q.Workflow
 	p := Plan{
 		Workflow: w.Name, Version: w.Digest, Policies: load.Effective(w.Definition), Transitions: load.Transitions(w.Definition),
@@ -65,7 +66,8 @@ func (t *Tenon) Plan(q Request) (Plan, error) {
 	if err != nil {
 		return p, err
 	}
-	if _, err := t.launch(q, inputs); err != nil {
+	q.dry = true
+	if _, err := t.launch(ctx, q, inputs); err != nil {
 		p.Problem = err.Error()
 	}
 	return p, nil

@@ -25,7 +25,7 @@ import (
 const memoryDir = "memory"
 
 // registry lists every kind of node; there is no other place where one is added.
-func registry(p *project.Project, runner *process.Runner, redact *text.Redactor, b *backends, memory *notes.Store, more []piece.Piece) (*piece.Registry, error) {
+func registry(p *project.Project, runner *process.Runner, redact *text.Redactor, b *backends, memory *notes.Store, agents, more []piece.Piece) (*piece.Registry, error) {
 	guard, err := scope.New(scope.Config{Runner: runner, State: []string{p.State}})
 	if err != nil {
 		return nil, err
@@ -43,6 +43,7 @@ func registry(p *project.Project, runner *process.Runner, redact *text.Redactor,
 			Archiver: archiver{openspec.NewChanges(spec)},
 		}),
 		evidence.Pieces(),
+		agents,
 		more,
 	)...)
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/tenonrun/tenon/internal/text"
 	"github.com/tenonrun/tenon/notes"
 	"github.com/tenonrun/tenon/piece"
+	"github.com/tenonrun/tenon/piece/agent"
 	"github.com/tenonrun/tenon/project"
 	"github.com/tenonrun/tenon/provider"
 	"github.com/tenonrun/tenon/routing"
@@ -80,6 +81,7 @@ type Tenon struct {
 	backends *backends
 	gear     *gear
 	sessions sessions
+	agents   func() (*Agents, error) // as they were when they were first asked for
 	redact   *text.Redactor
 	runner   *process.Runner
 	close    func() error
@@ -116,8 +118,10 @@ func Open(ctx context.Context, cfg Config) (*Tenon, error) {
 	t.gear = newGear(t, memory)
 	t.backends.equip = t.gear.equip
 	t.backends.spawn = t.spawn
+	t.agents = sync.OnceValues(func() (*Agents, error) { return t.Agents(ctx) })
 	t.backends.matrix = sync.OnceValues(func() (*routing.Matrix, error) { return t.Models() })
-	if t.pieces, err = registry(p, t.runner, t.redact, t.backends, memory, cfg.Pieces); err != nil {
+	if t.pieces, err = registry(p, t.runner, t.redact, t.backends, memory,
+		agent.Pieces(agent.Config{Find: t.findAgent, Known: t.knowsAgent, Prepare: t.prepare}), cfg.Pieces); err != nil {
 		return nil, err
 	}
 	if err := t.openStore(ctx); err != nil {
@@ -149,7 +153,7 @@ func (t *Tenon) newEngine() (*engine.Engine, error) {
 		Programs: map[string]workflow.Factory{workflow.KindGraph: graph.New(graph.Config{
 			Pieces: t.pieces, Backend: t.backends.capabilities, Providers: t.backends.names(),
 		})},
-		Executor: func(name string) (executor.Executor, error) { return router{t, name}, nil },
+		Executor: func(name string) (executor.Executor, error) { return router{t: t, provider: name}, nil },
 		Candidate: func(ctx context.Context, f piece.Frame) (string, error) {
 			return t.candidate(ctx, f.Repositories, f.Launch.Change)
 		},

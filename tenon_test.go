@@ -186,7 +186,7 @@ func TestRunIsRefusedBeforeItExists(t *testing.T) {
 			tt.q.Workflow = document(t, tn, tt.text)
 			_, err := tn.Run(t.Context(), tt.q)
 			fails(t, err, tt.code, tt.says)
-			plan, planErr := tn.Plan(tt.q)
+			plan, planErr := tn.Plan(t.Context(), tt.q)
 			if planErr != nil || plan.Problem != err.Error() {
 				t.Errorf("the plan says %q (%v), the run %v", plan.Problem, planErr, err)
 			}
@@ -446,7 +446,7 @@ func TestKeys(t *testing.T) {
 		c.Getenv = func(name string) string { return map[string]string{"SOME_KEY": "k"}[name] }
 	})
 	q.Workflow = document(t, keyed, asking("paid"))
-	if plan, err := keyed.Plan(q); err != nil || plan.Problem != "" {
+	if plan, err := keyed.Plan(t.Context(), q); err != nil || plan.Problem != "" {
 		t.Errorf("with its key: %q, %v", plan.Problem, err)
 	}
 }

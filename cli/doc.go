@@ -105,7 +105,7 @@ func (a *app) planCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p, err := t.Plan(tenon.Request{Workflow: wf, Inputs: given})
+			p, err := t.Plan(cmd.Context(), tenon.Request{Workflow: wf, Inputs: given})
 			if err != nil {
 				return err
 			}

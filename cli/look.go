@@ -212,27 +212,32 @@ func (a *app) showCmd() *cobra.Command {
 					return err
 				}
 			}
-			if a.json || a.jsonl {
-				a.document(struct {
-					history.Result
-					History []*visitRow `json:"visitsInOrder"`
-					Agents  []*agentRow `json:"agents,omitempty"`
-				}{res, rows, team})
-				return nil
-			}
-			a.summary(res)
-			a.visitTable(rows)
-			if tree {
-				a.agentTable(team)
-			}
-			a.outputs(res)
-			for _, n := range res.Next {
-				fmt.Fprintln(a.std.Err, "next:", n)
-			}
+			a.whole(res, rows, team, tree)
 			return nil
 		})
 	}
 	return c
+}
+
+// whole prints all that is known of a run.
+func (a *app) whole(res history.Result, rows []*visitRow, team []*agentRow, tree bool) {
+	if a.json || a.jsonl {
+		a.document(struct {
+			history.Result
+			History []*visitRow `json:"visitsInOrder"`
+			Agents  []*agentRow `json:"agents,omitempty"`
+		}{res, rows, team})
+		return
+	}
+	a.summary(res)
+	a.visitTable(rows)
+	if tree {
+		a.agentTable(team)
+	}
+	a.outputs(res)
+	for _, n := range res.Next {
+		fmt.Fprintln(a.std.Err, "next:", n)
+	}
 }
 
 // rawOutput prints one output; of several visits of a node, the last one's.

@@ -91,6 +91,7 @@ func (a *app) runCmd() *cobra.Command {
 	var in inputs
 	var change, tickets, raise string
 	var specs, verify, models, dimensions []string
+	var draft, update bool
 	c := &cobra.Command{
 		Use:   "run NAME|FILE",
 		Short: "Start a workflow and stay with it until it ends or waits",
@@ -106,6 +107,8 @@ func (a *app) runCmd() *cobra.Command {
 	c.Flags().StringArrayVar(&specs, "spec", nil, "specification file or directory, repeatable (schemaVersion 1)")
 	c.Flags().StringArrayVar(&verify, "verify", nil, "command that verifies the work, in place of the configured plan; repeatable")
 	c.Flags().StringArrayVar(&models, "model", nil, "model of this run: NAME for everything, CLASS=NAME for a class of models.yaml; repeatable")
+	c.Flags().BoolVar(&draft, "draft", false, "drafts of agents and compositions too: the run is not reproducible")
+	c.Flags().BoolVar(&update, "update-lock", false, "resolve agents anew, whatever .tenon/tenon.lock says")
 	c.Flags().StringArrayVar(&dimensions, "dimension", nil, "further dimension KEY=VALUE of the model matrix; repeatable")
 	c.Flags().StringVar(&raise, "budget", "", "caps of this run: tokens=N,cost=USD,duration=D")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -122,7 +125,7 @@ func (a *app) runCmd() *cobra.Command {
 			if len(verify) > 0 && !wf.UsesPlan() {
 				fmt.Fprintf(a.std.Err, "warning: --verify changes nothing: no node of %s verifies with the configured commands\n", wf.Name)
 			}
-			q := tenon.Request{Workflow: wf, By: a.who(), Models: models, Change: first(change, t.Project.Config.Launch.Change),
+			q := tenon.Request{Workflow: wf, By: a.who(), Models: models, Draft: draft, UpdateLock: update, Change: first(change, t.Project.Config.Launch.Change),
 				Budget: workflow.Budget{MaxTokens: budget.Tokens, MaxCostUSD: budget.CostUSD, MaxDurationMs: budget.DurationMs}}
 			if q.Dimensions, err = pairs("--dimension", dimensions); err != nil {
 				return history.Result{}, err

@@ -56,15 +56,19 @@ type Turn struct {
 	Session      string          // to continue; "" for a fresh one
 	Dir          string          // working directory
 	Roots        []string        // directories that may be touched
+	Then         []string        // what is said after each answer: the conversation goes on, and its last answer counts
 	Timeout      time.Duration   // of the turn; 0 none
 	Idle         time.Duration   // without any sign of life; 0 none
 
-	Agent  string   // key of the agent's account; "" is that of the visit
-	Def    string   // names the definition of the agent to whoever wired the executor
-	Label  string   // the agent for people, below those that started it: "review/lint"
-	Depth  int      // 0 for the agent of a piece, 1 for one that it started
-	Tools  []string // the tools it may use; nil is all
-	Strict bool     // a limit that is reached ends everything, without a last word
+	Agent  string            // key of the agent's account; "" is that of the visit
+	Def    string            // names the definition of the agent to whoever wired the executor
+	Label  string            // the agent for people, below those that started it: "review/lint"
+	Depth  int               // 0 for the agent of a piece, 1 for one that it started
+	Tools  []string          // the tools it may use; nil is all
+	Space  string            // absolute directory of the agent's own workspace; "" for none
+	Closed []string          // absolute paths that no tool may write, and what is below them
+	Env    map[string]string // of its commands; it may hold credentials and is kept nowhere
+	Strict bool              // a limit that is reached ends everything, without a last word
 
 	Route  Route                 // what its model depends on
 	Limits *workflow.AgentLimits // of the agent of a piece and all that it starts; nil is the usual

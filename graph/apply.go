@@ -167,6 +167,19 @@ func reasons(f *workflow.Settled) []string {
 	return []string{workflow.VisitFailed}
 }
 
+// proves keeps which nodes last ended without what they were to deliver.
+func (p *program) proves(s *scope, name string, f *workflow.Settled) {
+	at := join(s.path, name)
+	if f.Unproven == "" {
+		delete(p.unproven, at)
+		return
+	}
+	if p.unproven == nil {
+		p.unproven = map[string]workflow.Code{}
+	}
+	p.unproven[at] = f.Unproven
+}
+
 // commit takes the result of a visit into its scope.
 func (p *program) commit(s *scope, v *visit, e workflow.Event, f *workflow.Settled) {
 	name := v.node.name
@@ -206,6 +219,7 @@ func (p *program) commit(s *scope, v *visit, e workflow.Event, f *workflow.Settl
 	if f.Verified != nil {
 		p.verified = f.Verified
 	}
+	p.proves(s, name, f)
 	if f.Error != nil {
 		p.failures = append(p.failures, *f.Error)
 		if len(p.failures) > maxFailures {

@@ -157,6 +157,14 @@ func (p *program) complete(s *scope, c workflow.Completion) {
 		e.Status = workflow.StatusUnproven
 		c.OK = false
 		c.Reasons = append(c.Reasons, string(workflow.CodeUnverified))
+	case c.OK && len(p.unproven) > 0:
+		e.Status = workflow.StatusUnproven
+		c.OK = false
+		for _, at := range slices.Sorted(maps.Keys(p.unproven)) {
+			if code := string(p.unproven[at]); !slices.Contains(c.Reasons, code) {
+				c.Reasons = append(c.Reasons, code)
+			}
+		}
 	case c.OK:
 		e.Status = workflow.StatusSucceeded
 	}

@@ -27,7 +27,8 @@ type program struct {
 	totals    workflow.Totals
 	candidate string
 	verified  *workflow.Verified
-	signals   []workflow.Signal // that no wait has taken
+	unproven  map[string]workflow.Code // nodes whose last result is not what it was to be
+	signals   []workflow.Signal        // that no wait has taken
 	failures  []workflow.Failure
 	refused   int // visits in stateRefused
 	cancelled bool

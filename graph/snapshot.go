@@ -14,15 +14,16 @@ import (
 // to visits by theirs; what the definition or the scope tells again (compiled
 // nodes, the items of a map) is not in it.
 type image struct {
-	Scopes    []scopeImage       `json:"scopes"`
-	Visits    []visitImage       `json:"visits"`
-	Totals    workflow.Totals    `json:"totals"`
-	Candidate string             `json:"candidate,omitempty"`
-	Verified  *workflow.Verified `json:"verified,omitempty"`
-	Signals   []workflow.Signal  `json:"signals,omitempty"`
-	Failures  []workflow.Failure `json:"failures,omitempty"`
-	Cancelled bool               `json:"cancelled,omitempty"`
-	Ended     bool               `json:"ended,omitempty"`
+	Scopes    []scopeImage             `json:"scopes"`
+	Visits    []visitImage             `json:"visits"`
+	Totals    workflow.Totals          `json:"totals"`
+	Candidate string                   `json:"candidate,omitempty"`
+	Verified  *workflow.Verified       `json:"verified,omitempty"`
+	Unproven  map[string]workflow.Code `json:"unproven,omitempty"`
+	Signals   []workflow.Signal        `json:"signals,omitempty"`
+	Failures  []workflow.Failure       `json:"failures,omitempty"`
+	Cancelled bool                     `json:"cancelled,omitempty"`
+	Ended     bool                     `json:"ended,omitempty"`
 }
 
 type scopeImage struct {
@@ -82,7 +83,7 @@ func (p *program) Snapshot() ([]byte, error) {
 		return nil, fmt.Errorf("taking a snapshot: %d commands are not handed out", len(p.queue))
 	}
 	im := image{
-		Totals: p.totals, Candidate: p.candidate, Verified: p.verified, Signals: p.signals,
+		Totals: p.totals, Candidate: p.candidate, Verified: p.verified, Unproven: p.unproven, Signals: p.signals,
 		Failures: p.failures, Cancelled: p.cancelled, Ended: p.ended,
 	}
 	for _, id := range slices.Sorted(maps.Keys(p.scopes)) { // a parent's id is a prefix: it comes first
@@ -134,7 +135,7 @@ func (p *program) Restore(raw []byte) error {
 	if err := json.Unmarshal(raw, &im); err != nil {
 		return fmt.Errorf("decoding snapshot: %w", err)
 	}
-	p.totals, p.candidate, p.verified, p.signals = im.Totals, im.Candidate, im.Verified, im.Signals
+	p.totals, p.candidate, p.verified, p.unproven, p.signals = im.Totals, im.Candidate, im.Verified, im.Unproven, im.Signals
 	p.failures, p.cancelled, p.ended = im.Failures, im.Cancelled, im.Ended
 	byID := make(map[workflow.VisitID]visitImage, len(im.Visits))
 	for _, v := range im.Visits {

@@ -45,6 +45,15 @@ func (p *Project) claudeSettings() []string {
 	return []string{filepath.Join(p.Root, ".claude", "settings.json"), filepath.Join(p.Root, ".claude", "settings.local.json")}
 }
 
+// UserConfig is the directory of the person's own configuration, "" when the
+// environment names none.
+func (p *Project) UserConfig() string {
+	if file := userFile(p.opts); file != "" {
+		return filepath.Dir(file)
+	}
+	return ""
+}
+
 // UserHome is the home directory of the person, "" when the environment names
 // none.
 func (p *Project) UserHome() string {

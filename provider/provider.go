@@ -95,6 +95,7 @@ const (
 const (
 	MetaNode    = "node"    // label or path of the node that asks
 	MetaCommand = "command" // id of the native command the prompt stands for
+	MetaSpace   = "space"   // absolute directory of the agent's own workspace, where it has one
 	MetaAttempt = "attempt" // ordinal of this physical try, from "1", the same after a resume
 )
 

@@ -54,6 +54,7 @@ type loop struct {
 	told     int
 	reply    executor.Reply
 
+	said     int  // of Turn.Then
 	refusals int  // agents that were not started
 	warned   bool // the agent knows that it is near a limit
 	drained  int  // the round since which it comes to an end; 0 is none
@@ -204,6 +205,9 @@ func (l *loop) round(ctx context.Context, n int) (bool, error) {
 		l.messages = append(l.messages, provider.UserText(lastRound))
 	}
 	memo, err := l.ask(ctx, n)
+	if l.drained > 0 && workflow.CodeOf(err) == workflow.CodeAgentBudget {
+		return true, nil // not even a last word fits any more
+	}
 	if err != nil {
 		return false, err
 	}

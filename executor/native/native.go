@@ -144,6 +144,18 @@ func (e *Executor) Capabilities(model string) executor.Capabilities {
 	return caps
 }
 
+// goesOn says what is said after an answer, if anything is. An agent that came to
+// an end at a limit has no more to say.
+func (l *loop) goesOn() bool {
+	if l.said == len(l.Turn.Then) || l.drained > 0 {
+		return false
+	}
+	l.messages = append(l.messages, provider.UserText(l.Turn.Then[l.said]))
+	l.said++
+	l.reply.Structured, l.repairs = nil, 0
+	return true
+}
+
 // Execute runs one turn.
 func (e *Executor) Execute(ctx context.Context, t executor.Turn, h executor.Host) (reply executor.Reply, err error) {
 	ctx = tree(ctx)
@@ -167,6 +179,9 @@ func (e *Executor) Execute(ctx context.Context, t executor.Turn, h executor.Host
 		}
 		l.reply.Drained = l.drained > 0
 		more, err := l.raised(ctx, n)
+		if err == nil && !more {
+			more = l.goesOn()
+		}
 		if err != nil || !more {
 			return l.reply, err
 		}

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,10 +44,7 @@ func (l *loop) account(ctx context.Context, limits *workflow.AgentLimits) error 
 	if !ok || l.Turn.Agent != "" || limits == nil {
 		return nil
 	}
-	name := l.Turn.Label
-	if name == "" {
-		name = l.Turn.Node
-	}
+	name := cmp.Or(l.Turn.Label, l.Turn.Route.Agent, l.Turn.Node)
 	started := workflow.AgentStarted{
 		Key: l.Turn.Key, Agent: name, Label: l.Turn.Label, Provider: l.Provider.Name(), Model: l.Model, Limits: limits,
 		Digest: l.Turn.Digest, Reason: l.Turn.Reason, Rule: l.Turn.Rule,

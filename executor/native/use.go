@@ -62,10 +62,11 @@ func (l *loop) use(ctx context.Context, n int, memo kept) (bool, error) {
 			if err != nil {
 				return false, err
 			}
+			results[at+i] = result
 			if u.done.Final != nil {
+				l.messages = append(l.messages, provider.Message{Role: provider.RoleTool, Parts: results})
 				return true, nil
 			}
-			results[at+i] = result
 		}
 		at = end
 	}

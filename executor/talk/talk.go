@@ -89,6 +89,9 @@ func (k *Talk) Prompt(render func(id, args string) (string, bool), native bool) 
 // Labels are the metadata of a call under a grant.
 func (k *Talk) Labels(g executor.Grant) map[string]string {
 	m := map[string]string{provider.MetaNode: k.Turn.Node, provider.MetaAttempt: strconv.Itoa(max(1, g.Ordinal))}
+	if k.Turn.Space != "" {
+		m[provider.MetaSpace] = k.Turn.Space
+	}
 	if k.Turn.Native != nil {
 		m[provider.MetaCommand] = k.Turn.Native.ID
 	}

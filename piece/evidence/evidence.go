@@ -1,11 +1,11 @@
-// Package evidence describes the pieces that work with agents and artifacts.
+// Package evidence describes the piece that works with artifacts.
 //
-// Holds: agent and artifact, as far as a definition can be judged.
+// Holds: artifact, as far as a definition can be judged.
 //
-// Guarantees: a definition that uses them is validated in full; none of them
-// pretends to run.
+// Guarantees: a definition that uses it is validated in full; it does not pretend
+// to run.
 //
-// Does not: carry them out. Each says in Missing what it waits for.
+// Does not: carry it out. It says in Missing what it waits for.
 package evidence
 
 import (
@@ -23,7 +23,6 @@ var schemas embed.FS
 // Pieces returns the kinds of this package.
 func Pieces() []piece.Piece {
 	return []piece.Piece{
-		described("agent", "arrives with agents and compositions", describeAgent),
 		described("artifact", "arrives with versioned artifacts", describeArtifact),
 	}
 }
@@ -32,20 +31,6 @@ type describe = func(json.RawMessage, piece.Env) (piece.Traits, []piece.Problem)
 
 func described(kind, missing string, d describe) piece.Piece {
 	return piece.Piece{Kind: kind, Schema: params.Schemas(schemas, kind), Describe: d, Missing: kind + " " + missing + " in a later version"}
-}
-
-func describeAgent(raw json.RawMessage, _ piece.Env) (piece.Traits, []piece.Problem) {
-	traits := piece.Traits{Outcomes: []string{"next", "unproven", "failed"}, Effect: workflow.EffectWrite, AI: true, Steerable: true}
-	p, err := params.Read[struct {
-		Access workflow.Effect `json:"access"`
-	}](raw)
-	if err != nil {
-		return traits, []piece.Problem{{Code: workflow.CodeInvalidPieceParams, Message: err.Error()}}
-	}
-	if p.Access != workflow.EffectNone {
-		traits.Effect = p.Access
-	}
-	return traits, nil
 }
 
 func describeArtifact(json.RawMessage, piece.Env) (piece.Traits, []piece.Problem) {

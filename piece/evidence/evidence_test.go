@@ -16,7 +16,7 @@ func TestKinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for level, want := range map[int]string{1: "", 2: "agent artifact"} {
+	for level, want := range map[int]string{1: "", 2: "artifact"} {
 		if got := strings.Join(r.Kinds(level), " "); got != want {
 			t.Errorf("level %d: %q, want %q", level, got, want)
 		}
@@ -35,10 +35,6 @@ func TestParams(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct{ kind, params, traits, problem string }{
-		{"agent", `{"agent":"a","prompt":"p","deliverable":"report","limits":{"maxTokens":5},"group":"g"}`, "next unproven failed; write ai", ""},
-		{"agent", `{"composition":"c","prompt":"p","access":"read"}`, "next unproven failed; read ai", ""},
-		{"agent", `{"agent":"a","composition":"c","prompt":"p"}`, "", "alternatives"},
-		{"agent", `{"agent":"a"}`, "", "prompt"},
 		{"artifact", `{"id":"a","title":"t","mime":"text/markdown","content":{"any":1}}`, "next failed; read", ""},
 		{"artifact", `{"id":"a","from":"$outputs.write.text"}`, "next failed; read", ""},
 		{"artifact", `{"id":"a"}`, "", "alternatives"},

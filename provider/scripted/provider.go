@@ -170,6 +170,10 @@ func (p *Provider) choose(c call) (*reply, int, bool) {
 	return nil, 0, false
 }
 
+// workspaceToken stands in the arguments of a call for the directory of the
+// agent's workspace.
+const workspaceToken = "{{workspace}}"
+
 // say builds the answer and streams it.
 func (r *reply) say(ctx context.Context, name string, req provider.Request, emit func(provider.Delta)) (provider.Response, error) {
 	a := provider.Assemble(provider.Config{Name: name}, req, emit)
@@ -190,7 +194,7 @@ func (r *reply) say(ctx context.Context, name string, req provider.Request, emit
 	for i, tc := range r.ToolCalls {
 		key := strconv.Itoa(i)
 		a.ToolUse(key, "", tc.Name)
-		a.ToolInput(key, tc.input())
+		a.ToolInput(key, strings.ReplaceAll(tc.input(), workspaceToken, req.Metadata[provider.MetaSpace]))
 		a.Response.Stop = provider.StopToolUse
 	}
 	if r.Stop != "" {
