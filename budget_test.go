@@ -22,7 +22,6 @@ const (
 var larger = map[string]string{
 	".":            "the wiring: one file for each thing that is wired; what a run keeps of its project (models, team, workspace) is next to become a room",
 	"cli":          "one file a command, and nothing that another room needs",
-	"composition":  "documents, their findings, and what their names stand for are one argument; what reads and keeps files are rooms of their own",
 	"engine":       "the loop of one run and its doors; the fold of a run is a room of its own already",
 	"permission":   "rules, readings, judge and defaults are one argument; what touches a disk is a room of its own",
 	"store/sqlite": "the tables, the writer, and what checks and salvages them, which no other room may see",

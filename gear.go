@@ -78,6 +78,9 @@ func (g *gear) equip(t executor.Turn) (native.Gear, error) {
 		return native.Gear{}, err
 	}
 	b.session = s
+	if set, err = b.without(set); err != nil {
+		return native.Gear{}, err
+	}
 	if _, err := set.Find(bashName); err == nil {
 		set, err = set.Doing(bashName, func(ctx context.Context, c tool.Call) (tool.Result, error) { return b.shell.Run(ctx, c) })
 		if err != nil {
@@ -111,6 +114,34 @@ func (b *bench) open(ctx context.Context) (tool.Fence, error) {
 	return fence{b.fence}, nil
 }
 
+// without takes away the tools that the agent may not use and that no rule denies
+// by itself: one that did would deny others too.
+func (b *bench) without(set *tool.Set) (*tool.Set, error) {
+	m := b.member()
+	if m == nil {
+		return set, nil
+	}
+	byRule := func(name string) bool {
+		return slices.ContainsFunc(m.Rules, func(r permission.Rule) bool {
+			return r.Effect == permission.Deny && r.Whole && permission.ToolKey(r.Tool) == name
+		})
+	}
+	names := slices.DeleteFunc(set.Names(), func(name string) bool { return slices.Contains(m.Denied, name) && !byRule(name) })
+	if len(names) == len(set.Names()) {
+		return set, nil
+	}
+	return set.Narrow(names...)
+}
+
+// member is the agent of the turn, nil where it has no definition.
+func (b *bench) member() *member {
+	def := b.turn.Def
+	if def == "" {
+		def = "agent:" + b.turn.Role
+	}
+	return b.session.member(def)
+}
+
 // rules are what holds for the agent of the turn beside the rules of the project.
 func (b *bench) rules() []permission.Rule {
 	var list []permission.Rule
@@ -121,11 +152,7 @@ func (b *bench) rules() []permission.Rule {
 			})
 		}
 	}
-	def := b.turn.Def
-	if def == "" {
-		def = "agent:" + b.turn.Role
-	}
-	if m := b.session.member(def); m != nil {
+	if m := b.member(); m != nil {
 		list = append(list, m.Rules...)
 	}
 	return list
