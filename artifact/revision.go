@@ -96,6 +96,10 @@ func (r *Revision) Check() error {
 	return workflow.Errorf(workflow.CodeInvalidArtifact, "a revision of %s is refused: %s", r.Artifact, why)
 }
 
+// Key returns the key of a write that is named by its parts: the run, the visit and
+// the step that make it.
+func Key(parts ...string) string { return canon.Sum([]byte(strings.Join(parts, "\x00"))) }
+
 func isDigest(s string) bool {
 	if len(s) != 64 {
 		return false
@@ -153,6 +157,14 @@ type Descriptor struct {
 	Publication  *Publication `json:"publication,omitempty"`
 	Digest       string       `json:"sha256"`        // of the current version
 	Seq          int64        `json:"seq,omitempty"` // the Lamport time of the current version
+}
+
+// Made tells a run of the artifact as it wrote it.
+func (d *Descriptor) Made(collection string) *workflow.Made {
+	return &workflow.Made{
+		Collection: collection, ID: d.ID, Title: d.Title, Mime: d.Mime, Kind: string(d.Kind), Language: d.Language,
+		Version: d.Version, Bytes: d.Bytes, Digest: d.Digest,
+	}
 }
 
 // Artifact is a thing with all its versions, by number and, among twins, in the
