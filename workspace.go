@@ -33,12 +33,6 @@ const (
 // spaceEnv tells commands of an agent where its workspace is.
 const spaceEnv = "TENON_WORKSPACE"
 
-// Context is a run context that is rendered without a run.
-type Context struct {
-	runcontext.Rendered
-	Instructions string // AGENTS.md
-}
-
 // scene is what the context of an agent is made from.
 type scene struct {
 	agent     *member
@@ -353,30 +347,4 @@ func (t *Tenon) readOverlays() ([]runcontext.Overlay, error) {
 		list = append(list, o)
 	}
 	return list, nil
-}
-
-// RenderContext renders the context that an agent would have, with a deliverable
-// and its overlays. Nothing is written or started.
-func (t *Tenon) RenderContext(ctx context.Context, n agent.Name, spec string, overlays []string, inputs json.RawMessage) (Context, error) {
-	s, err := t.begin(ctx, Request{dry: true}, n)
-	if err != nil {
-		return Context{}, err
-	}
-	o := agent.Order{Agent: agent.Agent{Def: teamKey(n)}, Overlays: overlays, Inputs: inputs}
-	o.Frame.Repositories = t.Project.Repositories()
-	if spec != "" {
-		if o.Deliverable, err = json.Marshal(spec); err != nil {
-			return Context{}, err
-		}
-	}
-	sc, err := t.scene(s, o)
-	if err != nil {
-		return Context{}, err
-	}
-	plan, err := mount.Survey(ctx, sc.entries, mount.Limits{})
-	if err != nil {
-		return Context{}, err
-	}
-	r, err := t.render(sc, plan)
-	return Context{Rendered: r, Instructions: r.AgentsMD}, err
 }

@@ -125,6 +125,7 @@ exhausted, 5 provider unavailable, 6 denied, 7 unproven, 8 cancelled,
 	root.AddGroup(
 		&cobra.Group{ID: "run", Title: "Runs:"}, &cobra.Group{ID: "say", Title: "A person's word:"},
 		&cobra.Group{ID: "see", Title: "Looking:"}, &cobra.Group{ID: "doc", Title: "Workflows:"},
+		&cobra.Group{ID: "team", Title: "Agents:"},
 		&cobra.Group{ID: "keep", Title: "The project and its state:"},
 	)
 	for group, cmds := range map[string][]*cobra.Command{
@@ -132,6 +133,7 @@ exhausted, 5 provider unavailable, 6 denied, 7 unproven, 8 cancelled,
 		"say":  {a.answerCmd(), a.decideCmd("approve"), a.decideCmd("deny"), a.recoverCmd(), a.steerCmd(), a.signalCmd(), a.pauseCmd(), a.cancelCmd()},
 		"see":  {a.lsCmd(), a.showCmd(), a.logsCmd(), a.receiptsCmd(), a.verifyCmd(), a.candidateCmd(), a.explainCmd()},
 		"doc":  {a.validateCmd(), a.planCmd(), a.graphCmd()},
+		"team": {a.agentCmd(), a.skillCmd(), a.compositionCmd(), a.contextCmd()},
 		"keep": {a.initCmd(), a.configCmd(), a.trustCmd(), a.doctorCmd(), a.gcCmd(), a.versionCmd()},
 	} {
 		for _, c := range cmds {

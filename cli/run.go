@@ -86,64 +86,119 @@ func (a *app) driving(ctx context.Context, d drive, do func(*tenon.Tenon, *watch
 	}, tune...)
 }
 
+// launch are the flags that a run starts with.
+type launch struct {
+	drive
+	alone
+	in                                inputs
+	change, tickets, budget           string
+	specs, verify, models, dimensions []string
+	draft, update                     bool
+}
+
+func (l *launch) flags(c *cobra.Command) {
+	l.drive.flags(c)
+	l.in.flags(c)
+	l.alone.flags(c)
+	f := c.Flags()
+	f.StringVar(&l.change, "change", "", "name of the change (schemaVersion 1)")
+	f.StringVar(&l.tickets, "tickets", "", "file with a list of {id, title, body?, criteria?} (schemaVersion 1)")
+	f.StringArrayVar(&l.specs, "spec", nil, "specification file or directory, repeatable (schemaVersion 1)")
+	f.StringArrayVar(&l.verify, "verify", nil, "command that verifies the work, in place of the configured plan; repeatable")
+	f.StringArrayVar(&l.models, "model", nil, "model of this run: NAME for everything, CLASS=NAME for a class of models.yaml; repeatable")
+	f.BoolVar(&l.draft, "draft", false, "drafts of agents and compositions too, and no lock: the run is not reproducible")
+	f.BoolVar(&l.update, "update-lock", false, "pin what the workflow names anew in .tenon/tenon.lock")
+	f.StringArrayVar(&l.dimensions, "dimension", nil, "further dimension KEY=VALUE of the model matrix; repeatable")
+	f.StringVar(&l.budget, "budget", "", "caps of this run: tokens=N,cost=USD,duration=D")
+}
+
 func (a *app) runCmd() *cobra.Command {
-	var d drive
-	var in inputs
-	var change, tickets, raise string
-	var specs, verify, models, dimensions []string
-	var draft, update bool
+	l := &launch{}
 	c := &cobra.Command{
 		Use:   "run NAME|FILE",
 		Short: "Start a workflow and stay with it until it ends or waits",
+		Long: `With --agent or --composition, the argument is a prompt: what the agent shall do,
+or - for standard input. The agent runs by itself, without a workflow around it.`,
 		Example: `  tenon run fix -i issue=123
   tenon run ./release.yaml --inputs inputs.json --jsonl
-  tenon run freestyle.json --verify 'go test ./...'`,
+  tenon run freestyle.json --verify 'go test ./...'
+  tenon run --composition close-books "close October" --deliverable close-report`,
 		Args: cobra.ExactArgs(1),
 	}
-	d.flags(c)
-	in.flags(c)
-	c.Flags().StringVar(&change, "change", "", "name of the change (schemaVersion 1)")
-	c.Flags().StringVar(&tickets, "tickets", "", "file with a list of {id, title, body?, criteria?} (schemaVersion 1)")
-	c.Flags().StringArrayVar(&specs, "spec", nil, "specification file or directory, repeatable (schemaVersion 1)")
-	c.Flags().StringArrayVar(&verify, "verify", nil, "command that verifies the work, in place of the configured plan; repeatable")
-	c.Flags().StringArrayVar(&models, "model", nil, "model of this run: NAME for everything, CLASS=NAME for a class of models.yaml; repeatable")
-	c.Flags().BoolVar(&draft, "draft", false, "drafts of agents and compositions too: the run is not reproducible")
-	c.Flags().BoolVar(&update, "update-lock", false, "resolve agents anew, whatever .tenon/tenon.lock says")
-	c.Flags().StringArrayVar(&dimensions, "dimension", nil, "further dimension KEY=VALUE of the model matrix; repeatable")
-	c.Flags().StringVar(&raise, "budget", "", "caps of this run: tokens=N,cost=USD,duration=D")
-	c.RunE = func(cmd *cobra.Command, args []string) error {
-		budget, err := parseRaise(raise)
-		if err != nil {
-			return err
-		}
-		return a.driving(cmd.Context(), d, func(t *tenon.Tenon, w *watcher) (history.Result, error) {
-			wf, err := t.Load(args[0])
-			if err != nil {
-				return history.Result{}, err
-			}
-			a.warnings(wf)
-			if len(verify) > 0 && !wf.UsesPlan() {
-				fmt.Fprintf(a.std.Err, "warning: --verify changes nothing: no node of %s verifies with the configured commands\n", wf.Name)
-			}
-			q := tenon.Request{Workflow: wf, By: a.who(), Models: models, Draft: draft, UpdateLock: update, Change: first(change, t.Project.Config.Launch.Change),
-				Budget: workflow.Budget{MaxTokens: budget.Tokens, MaxCostUSD: budget.CostUSD, MaxDurationMs: budget.DurationMs}}
-			if q.Dimensions, err = pairs("--dimension", dimensions); err != nil {
-				return history.Result{}, err
-			}
-			if q.Inputs, err = in.read(a, wf); err != nil {
-				return history.Result{}, err
-			}
-			if err := launchData(&q, first(tickets, t.Project.Config.Launch.Tickets), append(specs, t.Project.Config.Launch.Spec...)); err != nil {
-				return history.Result{}, err
-			}
-			if err := a.fenced(cmd.Context(), t, wf); err != nil {
-				return history.Result{}, err
-			}
-			w.begin(wf)
-			return t.Run(cmd.Context(), q)
-		}, func(c *tenon.Config) { c.Checks = checks(verify) })
-	}
+	l.flags(c)
+	c.Flags().StringVar(&l.agent, "agent", "", "run this agent, NAME[@VERSION], by itself")
+	c.Flags().StringVar(&l.composition, "composition", "", "run this composition, NAME[@VERSION], by itself")
+	c.RunE = func(cmd *cobra.Command, args []string) error { return a.launch(cmd, l, args[0]) }
 	return c
+}
+
+// launch starts a workflow, or an agent by itself.
+func (a *app) launch(cmd *cobra.Command, l *launch, what string) error {
+	ctx := cmd.Context()
+	budget, err := parseRaise(l.budget)
+	if err != nil {
+		return err
+	}
+	if err := l.together(cmd); err != nil {
+		return err
+	}
+	return a.driving(ctx, l.drive, func(t *tenon.Tenon, w *watcher) (history.Result, error) {
+		q, err := l.request(a, t, what)
+		if err != nil {
+			return history.Result{}, err
+		}
+		wf := q.Workflow
+		a.warnings(wf)
+		if len(l.verify) > 0 && !wf.UsesPlan() {
+			fmt.Fprintf(a.std.Err, "warning: --verify changes nothing: no node of %s verifies with the configured commands\n", wf.Name)
+		}
+		q.By, q.Models, q.Draft, q.UpdateLock, q.Change = a.who(), l.models, l.draft, l.update, first(l.change, t.Project.Config.Launch.Change)
+		q.Budget = workflow.Budget{MaxTokens: budget.Tokens, MaxCostUSD: budget.CostUSD, MaxDurationMs: budget.DurationMs}
+		if q.Dimensions, err = pairs("--dimension", l.dimensions); err != nil {
+			return history.Result{}, err
+		}
+		if err := launchData(&q, first(l.tickets, t.Project.Config.Launch.Tickets), append(l.specs, t.Project.Config.Launch.Spec...)); err != nil {
+			return history.Result{}, err
+		}
+		if err := a.fenced(ctx, t, wf); err != nil {
+			return history.Result{}, err
+		}
+		w.begin(wf)
+		return t.Run(ctx, q)
+	}, func(c *tenon.Config) { c.Checks = checks(l.verify) })
+}
+
+// together refuses flags that do not go with each other.
+func (l *launch) together(cmd *cobra.Command) error {
+	by := l.agent != "" || l.composition != ""
+	if l.agent != "" && l.composition != "" {
+		return usage(errors.New("give --agent or --composition, not both"))
+	}
+	for _, name := range []string{"deliverable", "on-violation", "overlay", "limits", "access"} {
+		if !by && cmd.Flags().Changed(name) {
+			return usage(fmt.Errorf("--%s goes with --agent or --composition: in a workflow it stands in the params of a node of kind agent", name))
+		}
+	}
+	for _, name := range []string{"change", "tickets", "spec"} {
+		if by && cmd.Flags().Changed(name) {
+			return usage(fmt.Errorf("--%s goes with a workflow, not with --agent or --composition", name))
+		}
+	}
+	return nil
+}
+
+// request loads what is to be run, with its inputs.
+func (l *launch) request(a *app, t *tenon.Tenon, what string) (tenon.Request, error) {
+	if l.agent != "" || l.composition != "" {
+		return l.alone.load(a, t, what, l)
+	}
+	wf, err := t.Load(what)
+	if err != nil {
+		return tenon.Request{}, err
+	}
+	q := tenon.Request{Workflow: wf}
+	q.Inputs, err = l.in.read(a, wf)
+	return q, err
 }
 
 func first(a, b string) string {
@@ -206,6 +261,8 @@ func (in *inputs) flags(c *cobra.Command) {
 	c.Flags().StringVar(&in.file, "inputs", "", "file with an object of inputs, - for standard input")
 }
 
+// read returns the inputs of a workflow; of one that is nil VALUE is JSON where it
+// can be, else text.
 func (in *inputs) read(a *app, wf *tenon.Workflow) (map[string]json.RawMessage, error) {
 	out := map[string]json.RawMessage{}
 	if in.file != "" {
@@ -217,13 +274,13 @@ func (in *inputs) read(a *app, wf *tenon.Workflow) (map[string]json.RawMessage, 
 		if err != nil {
 			return nil, err
 		}
-		if err := json.Unmarshal(doc.JSON(), &out); err != nil {
-			return nil, usage(fmt.Errorf("--inputs %s: it must hold an object of inputs: %w", in.file, err))
+		if err := json.Unmarshal(doc.JSON(), &out); err != nil || out == nil {
+			return nil, usage(fmt.Errorf("--inputs %s: it must hold an object of inputs", in.file))
 		}
 	}
 	for _, p := range in.pairs {
 		name, value, ok := strings.Cut(p, "=")
-		if !ok {
+		if !ok || name == "" {
 			return nil, usage(fmt.Errorf("-i %s: it needs the form NAME=VALUE", p))
 		}
 		raw, err := coerce(wf, name, value)
@@ -253,6 +310,12 @@ func pairs(flag string, list []string) (map[string]string, error) {
 
 // coerce reads the text of one input under its schema.
 func coerce(wf *tenon.Workflow, name, value string) (json.RawMessage, error) {
+	if wf == nil && json.Valid([]byte(value)) {
+		return json.RawMessage(value), nil
+	}
+	if wf == nil {
+		return json.Marshal(value)
+	}
 	var s struct {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}

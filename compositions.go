@@ -1,0 +1,231 @@
+package tenon
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tenonrun/tenon/composition"
+	"github.com/tenonrun/tenon/deliverable"
+	"github.com/tenonrun/tenon/internal/text"
+	"github.com/tenonrun/tenon/piece/agent"
+	"github.com/tenonrun/tenon/runcontext"
+	"github.com/tenonrun/tenon/runcontext/mount"
+	"github.com/tenonrun/tenon/workflow"
+)
+
+// Alone is an agent, or a composition, that runs without a workflow around it.
+type Alone struct {
+	Agent, Composition string // one of them, perhaps with a version
+	Prompt             string
+	Access             workflow.Effect // "" may write
+	Deliverable        string          // name of a specification; "" is none
+	OnViolation        string          // correct, fail or continue; "" is as the specification says
+	Overlays           []string
+	Limits             *workflow.AgentLimits
+	Inputs             json.RawMessage // an object; nil is none
+	Verify             bool            // with the configured checks, or those in their place
+}
+
+// Alone makes the workflow of one node that an agent or a composition runs in. Run
+// it with the inputs that come with it.
+func (t *Tenon) Alone(s Alone) (*Workflow, map[string]json.RawMessage, error) {
+	if (s.Agent == "") == (s.Composition == "") {
+		return nil, nil, workflow.Errorf(workflow.CodeInvalidArguments, "name an agent or a composition")
+	}
+	kind, name := composition.KindAgent, s.Agent
+	if s.Composition != "" {
+		kind, name = composition.KindComposition, s.Composition
+	}
+	ref, err := composition.ParseRef(kind, name)
+	if err != nil {
+		return nil, nil, workflow.Errorf(workflow.CodeInvalidArguments, "%w", err)
+	}
+	if strings.TrimSpace(s.Prompt) == "" {
+		return nil, nil, workflow.Errorf(workflow.CodeInvalidArguments, "the %s %s is given nothing to do", kind, ref).WithHint("write what it shall do as the prompt")
+	}
+	params := map[string]any{string(kind): ref.String(), "prompt": "{{inputs.prompt}}"}
+	add := func(key string, there bool, value any) {
+		if there {
+			params[key] = value
+		}
+	}
+	add("access", s.Access != "", s.Access)
+	add("deliverable", s.Deliverable != "", s.Deliverable)
+	add("onContractViolation", s.OnViolation != "", s.OnViolation)
+	add("overlays", len(s.Overlays) > 0, s.Overlays)
+	add("limits", s.Limits != nil, s.Limits)
+	if len(s.Inputs) > 0 {
+		given, err := verbatim(s.Inputs)
+		if err != nil {
+			return nil, nil, workflow.Errorf(workflow.CodeInvalidInputs, "reading the inputs: %w", err)
+		}
+		params["inputs"] = given
+	}
+	doc, err := json.Marshal(aloneDocument(strings.ReplaceAll(ref.Name(), "/", "-"), params, s.Verify))
+	if err != nil {
+		return nil, nil, fmt.Errorf("making a workflow of %s: %w", ref, err)
+	}
+	w, err := t.LoadDocument(string(kind)+" "+ref.String(), doc)
+	if err != nil {
+		return nil, nil, err
+	}
+	w.Name = ref.Name()
+	prompt, err := json.Marshal(s.Prompt)
+	return w, map[string]json.RawMessage{"prompt": prompt}, err
+}
+
+func aloneDocument(id string, params map[string]any, verify bool) map[string]any {
+	type object = map[string]any
+	after := "done"
+	nodes := object{"done": object{"kind": "end", "params": object{"outcome": "success"}, "ends": object{}}}
+	if verify {
+		after = "verify"
+		nodes["verify"] = object{"kind": "verify", "params": object{"commands": "configured"}, "ends": object{"pass": "done", "fail": "broken", "failed": "broken"}}
+		nodes["broken"] = object{"kind": "end", "params": object{"outcome": "failure"}, "ends": object{}}
+	}
+	nodes["work"] = object{"kind": agent.Kind, "params": params, "ends": object{"next": after, "unproven": after, "failed": nil}}
+	return object{
+		"schemaVersion": 2, "id": id, "delivery": object{"requiresVerified": verify}, "entry": "work", "nodes": nodes,
+		"inputs": object{"type": "object", "properties": object{"prompt": object{"type": "string"}}, "required": []string{"prompt"}},
+	}
+}
+
+// verbatim makes a value that comes out of the filling in of tokens as it went in.
+func verbatim(raw json.RawMessage) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v map[string]any
+	if err := d.Decode(&v); err != nil {
+		return nil, err
+	}
+	return escaped(v), nil
+}
+
+func escaped(v any) any {
+	switch v := v.(type) {
+	case string:
+		return strings.ReplaceAll(v, "{{", "{{{{")
+	case []any:
+		for i := range v {
+			v[i] = escaped(v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = escaped(v[k])
+		}
+	}
+	return v
+}
+
+// ContextRequest says whose context is rendered, and for what.
+type ContextRequest struct {
+	Agent, Composition string // one of them, perhaps with a version
+	Deliverable        string // name of a specification; "" is none
+	Overlays           []string
+	Inputs             json.RawMessage // an object; nil is none
+	Draft              bool            // drafts too
+}
+
+// Context is a run context that is rendered without a run.
+type Context struct {
+	runcontext.Rendered
+	Warnings []string
+}
+
+// RenderContext renders the context that an agent would have. Nothing is kept,
+// mounted or started.
+func (t *Tenon) RenderContext(ctx context.Context, q ContextRequest) (Context, error) {
+	n := agent.Name{Agent: q.Agent, Composition: q.Composition}
+	s, err := t.begin(ctx, Request{dry: true, Draft: q.Draft}, n)
+	if err != nil {
+		return Context{}, err
+	}
+	o := agent.Order{Agent: agent.Agent{Def: teamKey(n)}, Overlays: q.Overlays, Inputs: q.Inputs}
+	o.Frame.Repositories = t.Project.Repositories()
+	if q.Deliverable != "" {
+		if o.Deliverable, err = json.Marshal(q.Deliverable); err != nil {
+			return Context{}, err
+		}
+	}
+	if err := s.contract(o.Deliverable, q.Overlays); err != nil {
+		return Context{}, err
+	}
+	sc, err := t.scene(s, o)
+	if err != nil {
+		return Context{}, err
+	}
+	plan, err := mount.Survey(ctx, sc.entries, mount.Limits{})
+	if err != nil {
+		return Context{}, err
+	}
+	r, err := t.render(sc, plan)
+	return Context{Rendered: r, Warnings: s.warnings}, err
+}
+
+// Overlays reads the overlays of the project's specifications.
+func (t *Tenon) Overlays() ([]runcontext.Overlay, error) { return t.readOverlays() }
+
+// contracted refuses a workflow, and its children, that name a specification or an
+// overlay which is not there.
+func (s *session) contracted(w *Workflow) error {
+	if w == nil {
+		return nil
+	}
+	for _, n := range w.Nodes {
+		if n.Kind != agent.Kind {
+			continue
+		}
+		var p struct {
+			Deliverable json.RawMessage
+			Overlays    []string
+		}
+		if json.Unmarshal(paramsOf(w.Definition, n), &p) != nil {
+			continue
+		}
+		if err := s.contract(p.Deliverable, p.Overlays); err != nil {
+			return fmt.Errorf("node %s of %s: %w", n.Node, w.Name, err)
+		}
+	}
+	for _, ref := range slices.Sorted(maps.Keys(w.Children)) {
+		if err := s.contracted(w.Children[ref]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// contract finds a specification by its name and the overlays that are asked for.
+func (s *session) contract(spec json.RawMessage, overlays []string) error {
+	var name string
+	if json.Unmarshal(spec, &name) == nil && name != "" && !strings.Contains(name, "{{") && s.Specs[name] == "" {
+		names := slices.Sorted(maps.Keys(s.Specs))
+		e := workflow.Errorf(workflow.CodeDeliverableUnknown, "there is no specification %q", name)
+		near := text.Nearest(name, names)
+		switch {
+		case len(names) == 0:
+			return e.WithHint("write one in .tenon/%s/%s.yaml", specsDir, deliverableSlug(name))
+		case near != "":
+			return e.WithHint("did you mean %q?", near)
+		}
+		return e.WithHint("there are: %s", strings.Join(names, ", "))
+	}
+	if name == "" && len(spec) > 0 && string(spec) != "null" && !strings.Contains(string(spec), "{{") {
+		if _, err := deliverable.Load("the deliverable", spec); err != nil {
+			return err
+		}
+	}
+	open := func(name string) bool { return strings.Contains(name, "{{") }
+	_, err := runcontext.Select(s.Overlays, nil, slices.DeleteFunc(slices.Clone(overlays), open))
+	return err
+}
+
+func deliverableSlug(name string) string {
+	slug, _, _ := strings.Cut(name, "@")
+	return cmp.Or(slug, "NAME")
+}
