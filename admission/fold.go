@@ -51,7 +51,9 @@ func (g *Gate) control(e workflow.Event) {
 	case *workflow.ChildEnded:
 		g.ledger.childEnded(e.VisitID(), p.Usage)
 	case *workflow.Steered:
-		g.steering = append(g.steering, Steer{Seq: e.Seq, Text: p.Text})
+		g.steering = append(g.steering, Steer{Seq: e.Seq, Text: p.Text, Agent: p.Agent})
+	case *workflow.SteerHeard:
+		g.steering = slices.DeleteFunc(g.steering, func(s Steer) bool { return slices.Contains(p.Seqs, s.Seq) })
 	case *workflow.LimitRaised:
 		g.raise(p)
 	case *workflow.BreakerOpened:

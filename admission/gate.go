@@ -73,8 +73,9 @@ const (
 
 // Steer is advice that no attempt has claimed.
 type Steer struct {
-	Seq  int64  `json:"seq"`
-	Text string `json:"text"`
+	Seq   int64  `json:"seq"`
+	Text  string `json:"text"`
+	Agent string `json:"agent,omitempty"` // that it is for; "" is the first that can hear it
 }
 
 // Breaker is a provider that takes no new calls in this run.
@@ -195,6 +196,9 @@ func (g *Gate) Breakers() map[string]Breaker { return g.breakers }
 
 // Options returns the rules of the run as they are now.
 func (g *Gate) Options() workflow.Options { return g.opts }
+
+// Steering is the advice that nobody has heard.
+func (g *Gate) Steering() []Steer { return g.steering }
 
 // Active is how long the run has been at work.
 func (g *Gate) Active(now workflow.Time) time.Duration { return g.clock.total(now) }

@@ -70,6 +70,9 @@ func (g *Gate) admit(o *Open) Verdict {
 	}
 	if c.Steerable && !a.Continued {
 		for _, s := range g.steering {
+			if s.Agent != "" {
+				continue // for an agent that is at work
+			}
 			a.Steered = append(a.Steered, s.Seq)
 			v.Steering = append(v.Steering, s.Text)
 		}

@@ -172,13 +172,29 @@ func (a *app) recoverCmd() *cobra.Command {
 func (a *app) steerCmd() *cobra.Command {
 	var last bool
 	c := &cobra.Command{
-		Use:   "steer [RUN] TEXT",
-		Short: "Give advice to the next AI attempt of a run",
-		Args:  cobra.RangeArgs(1, 2),
+		Use:   "steer [RUN] [AGENT] TEXT",
+		Short: "Give advice to a run: to an agent at work, or to the next AI attempt",
+		Long: `An agent at work hears it before its next model call; otherwise the next AI
+attempt gets it. AGENT is the label of an agent that was started by another one,
+as "tenon show --agents" lists it.`,
+		Args: cobra.RangeArgs(1, 3),
 	}
 	lastFlag(c, &last)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		return a.tell(cmd.Context(), args[:len(args)-1], last, engine.Control{Steer: args[len(args)-1]}, "the next AI attempt gets it")
+		n := len(args) - 1
+		ctl := engine.Control{Steer: args[n]}
+		run := args[:min(n, 1)]
+		if last {
+			run = nil
+		}
+		switch named := args[len(run):n]; len(named) {
+		case 0:
+		case 1:
+			ctl.Agent = named[0]
+		default:
+			return usage(errors.New("steer takes a run (or --last), perhaps an agent, and one text: quote it"))
+		}
+		return a.tell(cmd.Context(), run, last, ctl, "an agent at work hears it before its next model call, else the next AI attempt")
 	}
 	return c
 }

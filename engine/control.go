@@ -23,6 +23,7 @@ type Control struct {
 	Cancel  *workflow.CancelRequested
 	Pause   bool
 	Steer   string
+	Agent   string // label of the agent that Steer is for; "" is the first that can hear it
 	Signal  *workflow.Signal
 	Raise   *workflow.LimitRaised
 }
@@ -72,7 +73,7 @@ func (e *Engine) Send(ctx context.Context, id workflow.RunID, c Control) error {
 	case c.Pause:
 		m.Kind, data = store.ControlPause, struct{}{}
 	case c.Steer != "":
-		m.Kind, data = store.ControlSteer, workflow.Steered{Text: c.Steer, By: c.By}
+		m.Kind, data = store.ControlSteer, workflow.Steered{Text: c.Steer, Agent: c.Agent, By: c.By}
 		err = checkSteer(c.Steer)
 	case c.Signal != nil:
 		m.Kind, data = store.ControlSignal, c.Signal

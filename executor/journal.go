@@ -43,6 +43,14 @@ type Person interface {
 	Consult(ctx context.Context, q Question) (workflow.Answer, error)
 }
 
+// Steerer is a Host that has words of a person for a turn that is at work.
+type Steerer interface {
+	// Steer returns what is to be said to an agent (by its label, "" for that of
+	// the piece) before its next model call, and the same again whenever it is asked
+	// under the same key. A call that has settled is followed by nothing new.
+	Steer(ctx context.Context, key, agent string) ([]string, error)
+}
+
 // Question is what a turn asks a person. A denied answer is an answer.
 type Question struct {
 	Key     string          // names the question inside its visit

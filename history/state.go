@@ -38,6 +38,7 @@ type Memory struct {
 	Live     map[string]LiveCall                            `json:"live,omitempty"`     // reserved, not settled
 	Agents   map[workflow.VisitID]*ledger.Tree              `json:"agents,omitempty"`   // of open visits
 	Steering map[workflow.VisitID][]string                  `json:"steering,omitempty"` // texts claimed by open visits
+	Heard    map[workflow.VisitID]map[string][]string       `json:"heard,omitempty"`    // by open visits, at moments of theirs
 	Texts    map[int64]string                               `json:"texts,omitempty"`    // steering not claimed yet, by seq
 	Warnings []string                                       `json:"warnings,omitempty"`
 	Ended    *workflow.Ended                                `json:"ended,omitempty"`
@@ -70,8 +71,8 @@ func newMemory() Memory {
 		Timers: map[workflow.VisitID]workflow.Time{}, Children: map[workflow.VisitID]workflow.ChildStarted{},
 		Memos: map[workflow.VisitID]map[string]workflow.Value{}, Intents: map[workflow.VisitID]map[string]workflow.Value{}, Calls: map[workflow.VisitID]int{},
 		Tries: map[workflow.VisitID]map[string]int{}, Live: map[string]LiveCall{},
-		Agents: map[workflow.VisitID]*ledger.Tree{},
-		Kept:   map[workflow.VisitID]workflow.EvidenceKept{}, AI: map[workflow.VisitID]bool{}, Steering: map[workflow.VisitID][]string{}, Texts: map[int64]string{},
+		Agents: map[workflow.VisitID]*ledger.Tree{}, Heard: map[workflow.VisitID]map[string][]string{},
+		Kept: map[workflow.VisitID]workflow.EvidenceKept{}, AI: map[workflow.VisitID]bool{}, Steering: map[workflow.VisitID][]string{}, Texts: map[int64]string{},
 	}
 }
 
@@ -225,6 +226,8 @@ func (s *State) noteRun(e workflow.Event) {
 	switch p := e.Payload.(type) {
 	case *workflow.Steered:
 		m.Texts[e.Seq] = p.Text
+	case *workflow.SteerHeard:
+		s.noteHeard(e.VisitID(), p)
 	case *workflow.LimitRaised:
 		m.Ended = nil
 	case *workflow.Forked:
@@ -262,6 +265,20 @@ func (s *State) noteAdmitted(v workflow.VisitID, p *workflow.Admitted) {
 		delete(s.Memory.Texts, seq)
 	}
 	s.Memory.Steering[v] = append(s.Memory.Steering[v], texts...)
+}
+
+// noteHeard moves advice to the agent that heard it.
+func (s *State) noteHeard(v workflow.VisitID, p *workflow.SteerHeard) {
+	m := &s.Memory
+	var texts []string
+	for _, seq := range p.Seqs {
+		texts = append(texts, m.Texts[seq])
+		delete(m.Texts, seq)
+	}
+	if m.Heard[v] == nil {
+		m.Heard[v] = map[string][]string{}
+	}
+	m.Heard[v][p.Key] = texts
 }
 
 // noteAgents folds an event into the accounts of agents.
@@ -349,6 +366,7 @@ func (s *State) forget(v workflow.VisitID) {
 	delete(m.Asked, v)
 	delete(m.Timers, v)
 	delete(m.Agents, v)
+	delete(m.Heard, v)
 	delete(m.Memos, v)
 	delete(m.Intents, v)
 	delete(m.Calls, v)

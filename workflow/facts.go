@@ -368,10 +368,18 @@ type Signal struct {
 	By    string `json:"by,omitempty"`
 }
 
-// Steered is advice for the next AI attempt.
+// Steered is advice for the next AI attempt or, sooner, for an agent at work
+// before its next model call.
 type Steered struct {
-	Text string `json:"text"`
-	By   string `json:"by,omitempty"`
+	Text  string `json:"text"`
+	Agent string `json:"agent,omitempty"` // label of the agent that it is for; "" is the first that can hear it
+	By    string `json:"by,omitempty"`
+}
+
+// SteerHeard gives advice to an agent at work.
+type SteerHeard struct {
+	Key  string  `json:"key"` // names the moment inside the visit
+	Seqs []int64 `json:"seqs"`
 }
 
 // LimitRaised sets new caps; zero leaves a cap as it is.

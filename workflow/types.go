@@ -25,6 +25,7 @@ const (
 	TypeChildEnded         EventType = "child_ended"
 	TypeSignal             EventType = "signal"
 	TypeSteered            EventType = "steered"
+	TypeSteerHeard         EventType = "steer_heard"
 	TypeLimitRaised        EventType = "limit_raised"
 	TypePaused             EventType = "paused"
 	TypeResumed            EventType = "resumed"
@@ -58,6 +59,7 @@ var payloads = map[EventType]func() Payload{
 	TypeChildEnded:         func() Payload { return new(ChildEnded) },
 	TypeSignal:             func() Payload { return new(Signal) },
 	TypeSteered:            func() Payload { return new(Steered) },
+	TypeSteerHeard:         func() Payload { return new(SteerHeard) },
 	TypeLimitRaised:        func() Payload { return new(LimitRaised) },
 	TypePaused:             func() Payload { return new(Paused) },
 	TypeResumed:            func() Payload { return new(Resumed) },
@@ -87,6 +89,9 @@ func (*Progress) EventType() EventType { return TypeProgress }
 
 // EventType is TypeStepIntended.
 func (*StepIntended) EventType() EventType { return TypeStepIntended }
+
+// EventType is TypeSteerHeard.
+func (*SteerHeard) EventType() EventType { return TypeSteerHeard }
 
 // EventType is TypeAgentStarted.
 func (*AgentStarted) EventType() EventType { return TypeAgentStarted }

@@ -163,7 +163,7 @@ func (j *journal) Progress(p executor.Progress) {
 	j.shown = append(j.shown, p)
 }
 
-func (j *journal) Steer(_ context.Context, key string) ([]string, error) { return j.steer[key], nil }
+func (j *journal) Steer(_ context.Context, key, _ string) ([]string, error) { return j.steer[key], nil }
 
 // saw reports whether somebody was shown a line with all the words.
 func (j *journal) saw(words ...string) bool {

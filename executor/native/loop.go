@@ -231,13 +231,13 @@ const lastRound = "You have no calls left. Answer now, with what you have, and s
 
 // steer adds what a person says meanwhile.
 func (l *loop) steer(ctx context.Context, n int) error {
-	s, ok := l.Host.(Steerer)
+	s, ok := l.Host.(executor.Steerer)
 	if !ok {
 		return nil
 	}
-	words, err := s.Steer(ctx, fmt.Sprintf("%s/%d/steer", l.Turn.Key, n))
+	words, err := s.Steer(ctx, l.call1(n), l.Turn.Label)
 	for _, w := range words {
-		l.messages = append(l.messages, provider.UserText(w))
+		l.messages = append(l.messages, provider.UserText("[The operator of this run says, while you work:]\n"+w))
 	}
 	return err
 }

@@ -99,13 +99,6 @@ type Allowance struct {
 	Cwd     string `json:"cwd,omitempty"`
 }
 
-// Steerer is a Host that has words of a person for a turn that is at work.
-type Steerer interface {
-	// Steer returns what is to be said before the next model call, and the same
-	// again whenever it is asked under the same key.
-	Steer(ctx context.Context, key string) ([]string, error)
-}
-
 // Executor carries out turns with one provider. It is safe for concurrent use.
 // Its Host must be an executor.Journal for turns with tools, and is an
 // executor.Person where a person can be asked; it is used from many goroutines.
