@@ -12,6 +12,7 @@ import (
 
 	"github.com/tenonrun/tenon/composition"
 	"github.com/tenonrun/tenon/deliverable"
+	"github.com/tenonrun/tenon/history"
 	"github.com/tenonrun/tenon/internal/text"
 	"github.com/tenonrun/tenon/piece/agent"
 	"github.com/tenonrun/tenon/runcontext"
@@ -165,7 +166,18 @@ func (t *Tenon) RenderContext(ctx context.Context, q ContextRequest) (Context, e
 		return Context{}, err
 	}
 	r, err := t.render(sc, plan)
-	return Context{Rendered: r, Warnings: s.warnings}, err
+	return Context{Rendered: r, Warnings: s.Warnings}, err
+}
+
+// warned adds to a result what was told when its run began.
+func (t *Tenon) warned(ctx context.Context, r history.Result, err error) (history.Result, error) {
+	if err != nil {
+		return r, err
+	}
+	if s, broken := t.session(ctx, r.Run); broken == nil && len(s.Warnings) > 0 {
+		r.Warnings = slices.Concat(s.Warnings, r.Warnings)
+	}
+	return r, nil
 }
 
 // Overlays reads the overlays of the project's specifications.

@@ -60,7 +60,8 @@ func (t *Tenon) Run(ctx context.Context, q Request) (history.Result, error) {
 		return history.Result{}, err
 	}
 	l.ID, l.By = q.ID, q.By
-	return t.engine.Start(ctx, l)
+	res, err := t.engine.Start(ctx, l)
+	return t.warned(ctx, res, err)
 }
 
 // launch pins everything that a run depends on.

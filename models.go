@@ -34,9 +34,9 @@ type session struct {
 	Team       map[string]*member   `json:"team,omitempty"`     // by key
 	Specs      map[string]string    `json:"specs,omitempty"`    // of deliverables, by name: their text
 	Overlays   []runcontext.Overlay `json:"overlays,omitempty"` // of specifications
+	Warnings   []string             `json:"warnings,omitempty"` // of its making, such as drafts
 
-	matrix   *routing.Matrix
-	warnings []string // of its making
+	matrix *routing.Matrix
 }
 
 // sessions are those of the runs that this process drives.
@@ -85,7 +85,7 @@ func (t *Tenon) begin(ctx context.Context, q Request, more ...agent.Name) (*sess
 	if s.matrix, err = t.matrixOf(s.Models, s.Bind); err != nil {
 		return nil, err
 	}
-	if s.Team, s.warnings, err = t.gather(ctx, q, append(named(q.Workflow), more...)); err != nil {
+	if s.Team, s.Warnings, err = t.gather(ctx, q, append(named(q.Workflow), more...)); err != nil {
 		return nil, err
 	}
 	if s.Overlays, err = t.readOverlays(); err != nil {

@@ -174,7 +174,8 @@ func (t *Tenon) Close() error {
 // Resume goes on with a run until it ends or rests, and returns it as it then
 // stands. by names the person or program that asked.
 func (t *Tenon) Resume(ctx context.Context, run workflow.RunID, by string) (history.Result, error) {
-	return t.engine.Drive(ctx, run, by)
+	res, err := t.engine.Drive(ctx, run, by)
+	return t.warned(ctx, res, err)
 }
 
 // Send records a person's word about a run: an answer, a recovery, steering, a
@@ -191,7 +192,8 @@ func (t *Tenon) Fork(ctx context.Context, q engine.ForkRequest) (workflow.RunID,
 
 // Inspect returns a run as it stands.
 func (t *Tenon) Inspect(ctx context.Context, run workflow.RunID) (history.Result, error) {
-	return t.engine.Inspect(ctx, run)
+	res, err := t.engine.Inspect(ctx, run)
+	return t.warned(ctx, res, err)
 }
 
 // Compare tells what another workflow would make of a run: which results it
