@@ -261,6 +261,9 @@ func TestEndless(t *testing.T) {
 		{"const all = []; for (;;) all.push(new Array(1e5).fill(7))", workflow.CodeScriptFailed},
 		{"return [1n]", workflow.CodeScriptFailed},
 	} {
+		if raced && tc.code == workflow.CodeScriptFailed && strings.Contains(tc.body, "1e5") {
+			continue // filling memory takes minutes
+		}
 		p := begin(t, named("endless", tc.body), 1, func(p *play) { p.factory = script.New(script.Config{Time: 1e9, Memory: 32 << 20}) })
 		if end := p.finish(); end.Status != workflow.StatusFailed || len(end.Failures) != 1 || end.Failures[0].Code != tc.code {
 			t.Errorf("%s: %+v", tc.body, end)

@@ -41,7 +41,6 @@ type program struct {
 	warnings    []string
 	ending      *workflow.Ended // given when nothing runs any more
 	begun       bool
-	cancelled   bool
 	ended       bool
 }
 

@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -17,8 +18,8 @@ func rounds() int {
 	if n, err := strconv.Atoi(os.Getenv("TENON_SCRIPT_RUNS")); err == nil {
 		return n
 	}
-	if testing.Short() {
-		return 2
+	if testing.Short() || raced {
+		return 1
 	}
 	return 6
 }
@@ -60,8 +61,11 @@ func TestSamples(t *testing.T) {
 func killed(t *testing.T, s sample, p *play, names []string) {
 	t.Helper()
 	rnd := rand.New(rand.NewPCG(uint64(len(p.events)), 5))
-	at := 1
-	for range 3 {
+	at, cuts := 1, 3
+	if raced {
+		cuts = 1
+	}
+	for range cuts {
 		at += rnd.IntN(max(1, len(p.events)-at))
 		before := map[workflow.VisitID]bool{}
 		for _, e := range p.events[:at] {
@@ -89,6 +93,9 @@ func killed(t *testing.T, s sample, p *play, names []string) {
 // TestLaw splits histories into batches: the commands are the same in the same
 // order.
 func TestLaw(t *testing.T) {
+	if raced {
+		t.Skip("nothing here runs side by side, and a hundred histories take minutes under the race detector")
+	}
 	t.Parallel()
 	all := samples(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -106,4 +113,23 @@ func TestLaw(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestFactoryIsShared makes Programs of one script side by side.
+func TestFactoryIsShared(t *testing.T) {
+	t.Parallel()
+	s := named("shared", `return agent("One => 1")`)
+	first := begin(t, s, 1)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			p := begin(t, s, 1, func(p *play) { p.factory = first.factory })
+			p.finish()
+			p.check(sample{name: s.name, status: workflow.StatusSucceeded, result: `"1"`})
+		})
+	}
+	wg.Wait()
+	if err := first.prog.Close(); err != nil {
+		t.Error(err)
+	}
 }

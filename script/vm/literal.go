@@ -153,7 +153,7 @@ func (r *reader) object(dst []byte, depth int) ([]byte, error) {
 func (r *reader) key(seen map[string]bool) (string, error) {
 	const hint = "write it as name: value"
 	start := r.pos
-	key := ""
+	var key string
 	c, _ := utf8.DecodeRuneInString(r.text[r.pos:])
 	switch {
 	case c == '"' || c == '\'':

@@ -2,12 +2,13 @@ package vm
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
 // MaxSource is the largest script in bytes.
-const MaxSource = 512 << 10
+const MaxSource = 256 << 10
 
 // maxNesting is how deep brackets may nest, also inside strings.
 const maxNesting = 500
@@ -59,7 +60,7 @@ func plain(file string, source []byte) (string, error) {
 		return &SyntaxError{File: file, Line: line, Column: col, Msg: msg, Hint: hint}
 	}
 	if len(source) > MaxSource {
-		return "", at(1, 1, "the script is larger than 512 KiB", "pass large data in args, or let agents read files")
+		return "", at(1, 1, "the script is larger than 256 KiB", "pass large data in args, or let agents read files")
 	}
 	text := strings.TrimPrefix(string(source), "\ufeff")
 	if !utf8.ValidString(text) {
@@ -84,41 +85,63 @@ func plain(file string, source []byte) (string, error) {
 	return text, nil
 }
 
-// chainers are characters of which long rows nest without brackets: operators
-// before a value, arrows, and conditional expressions.
-const chainers = "!~-+=?:"
+// Code nests without brackets too: by words and signs before what they apply to.
+// A parser needs stack for each. maxWords bounds how many there are in a script,
+// strings and comments included, maxChain how many signs follow each other, and
+// maxCommas how many commas join values, for which it needs much time.
+const (
+	maxWords  = 25_000
+	maxChain  = 4000
+	maxCommas = 8000
+)
 
-// maxChain is how many chaining characters may follow each other with nothing
-// but words between them.
-const maxChain = 4000
+// nesters are words that begin something inside which the next can begin.
+var nesters = []string{"if", "for", "while", "else", "do", "new", "typeof", "void", "delete", "await", "yield", "extends", "with"}
 
 // flat refuses texts that would need too deep a stack to be parsed.
 func flat(file, text string) error {
-	depth, chain := 0, 0
+	depth, chain, words, start := 0, 0, 0, 0
+	var open [maxNesting + 2]struct { // brackets around
+		kind   byte
+		commas int
+	}
 	for i := range len(text) {
-		switch c := text[i]; c {
+		c := text[i]
+		if c >= 'a' && c <= 'z' {
+			continue
+		}
+		if start < i && slices.Contains(nesters, text[start:i]) {
+			words++
+		}
+		start = i + 1
+		switch c {
 		case '(', '[', '{':
 			depth++
-			if depth > maxNesting {
-				return tooDeep(file, text, i)
-			}
+			open[depth].kind, open[depth].commas = c, 0
 		case ')', ']', '}':
 			depth = max(0, depth-1)
-		case ';', ',', '\'', '"', '`', '/', '*', '#', '|':
+		case '?', '=', '*':
+			words++
+			chain++
+		case '!', '~', '-', '+':
+			chain++
+		case ':':
+			chain++
+			open[depth].commas = 0
+		case ',':
 			chain = 0
-		default:
-			if strings.IndexByte(chainers, c) < 0 {
-				continue
+			if open[depth].kind != '[' {
+				open[depth].commas++
 			}
-			if chain++; chain > maxChain {
-				return tooDeep(file, text, i)
-			}
+		case ';':
+			chain, open[depth].commas = 0, 0
+		case '\'', '"', '`', '/', '#', '|':
+			chain = 0
+		}
+		if depth > maxNesting || chain > maxChain || words > maxWords || open[depth].commas > maxCommas {
+			line, col := position(text, i)
+			return &SyntaxError{File: file, Line: line, Column: col, Msg: "the code is nested too deep", Hint: "split it into functions"}
 		}
 	}
 	return nil
-}
-
-func tooDeep(file, text string, pos int) error {
-	line, col := position(text, pos)
-	return &SyntaxError{File: file, Line: line, Column: col, Msg: "the code is nested too deep", Hint: "split it into functions"}
 }
