@@ -34,7 +34,7 @@ type gear struct {
 
 func newGear(t *Tenon, memory *notes.Store) *gear {
 	return &gear{t: t, rules: sync.OnceValues(t.rules), tools: sync.OnceValues(func() (*tool.Set, error) {
-		return tool.NewSet(floorTools(memory)...)
+		return tool.NewSet(append(floorTools(memory), t.made.tools()...)...)
 	})}
 }
 
@@ -224,8 +224,8 @@ func caches(home string, getenv func(string) string) []string {
 // Confinement says in one line what holds the commands that agents run in this
 // process, whatever their text is.
 func (t *Tenon) Confinement(ctx context.Context) (string, error) {
-	if _, err := exec.LookPath(bashName); err != nil {
-		return "agents have no tool bash: no bash is on the path", nil
+	if set, err := t.gear.tools(); err != nil || !slices.Contains(set.Names(), bashName) {
+		return "agents have no tool bash: no bash is on the path", err
 	}
 	turn := executor.Turn{Dir: t.Project.Root, Access: workflow.EffectWrite}
 	for _, r := range t.Project.Repositories() {
@@ -257,7 +257,7 @@ func (f fence) Grant(a native.Allowance) tool.Fence {
 // toolNames are the tools that rules can be about.
 func toolNames() []string {
 	names := []string{bashName, "submit"}
-	for _, t := range slices.Concat(files.Tools(files.Config{}), plan.Tools(&notes.Store{})) {
+	for _, t := range slices.Concat(files.Tools(files.Config{}), plan.Tools(&notes.Store{}), (&Artifacts{t: &Tenon{}}).tools()) {
 		names = append(names, t.Name)
 	}
 	return names

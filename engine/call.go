@@ -122,7 +122,7 @@ func (m *reserve) handle(r *run) error {
 	switch {
 	case narrow != nil:
 		m.answer(granted{err: narrow})
-		return nil
+		return nil //nolint:nilerr // the attempt is told
 	case hold:
 		r.held = append(r.held, m)
 		return nil

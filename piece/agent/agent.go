@@ -18,6 +18,7 @@ import (
 	"context"
 	"embed"
 	"encoding/json"
+	"fmt"
 
 	"github.com/tenonrun/tenon/deliverable"
 	"github.com/tenonrun/tenon/deliverable/harvest"
@@ -40,6 +41,9 @@ type Config struct {
 	Find func(ctx context.Context, run workflow.RunID, n Name) (Agent, error)
 	// Known says why a name leads nowhere, before there is a run; nil does not know.
 	Known func(n Name) error
+	// Contract says what is wrong with a deliverable, a name or a specification,
+	// and with the names of overlays, before there is a run; nil does not know.
+	Contract func(deliverable json.RawMessage, overlays []string) error
 	// Prepare makes the workspace of a visit; it is the same for all its attempts.
 	Prepare func(ctx context.Context, o Order) (Workspace, error)
 	// Keep puts a deliverable into a safe place beside the run; nil keeps none.
@@ -133,7 +137,29 @@ func (cfg Config) describe(raw json.RawMessage, env piece.Env) (piece.Traits, []
 			problems = append(problems, problem(at, err))
 		}
 	}
+	if cfg.Contract != nil && !env.Structural {
+		problems = append(problems, cfg.contract(p)...)
+	}
 	return traits, problems
+}
+
+// contract judges what is written without tokens.
+func (cfg Config) contract(p settings) []piece.Problem {
+	var problems []piece.Problem
+	if len(p.Deliverable) > 0 && !params.Open(string(p.Deliverable)) {
+		if err := cfg.Contract(p.Deliverable, nil); err != nil {
+			problems = append(problems, problem("/deliverable", err))
+		}
+	}
+	for i, name := range p.Overlays {
+		if params.Open(name) {
+			continue
+		}
+		if err := cfg.Contract(nil, []string{name}); err != nil {
+			problems = append(problems, problem(fmt.Sprintf("/overlays/%d", i), err))
+		}
+	}
+	return problems
 }
 
 func problem(pointer string, err error) piece.Problem {

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -222,7 +221,7 @@ func (v *visit) delivered(accepted bool) map[string]any {
 		d["files"] = c.Files
 	}
 	if len(c.Value) > 0 {
-		d["value"] = json.RawMessage(c.Value)
+		d["value"] = c.Value
 	}
 	if c.Text != "" {
 		d["text"] = result.Text(c.Text)
