@@ -36,20 +36,59 @@ type Alone struct {
 // Alone makes the workflow of one node that an agent or a composition runs in. Run
 // it with the inputs that come with it.
 func (t *Tenon) Alone(s Alone) (*Workflow, map[string]json.RawMessage, error) {
-	if (s.Agent == "") == (s.Composition == "") {
-		return nil, nil, workflow.Errorf(workflow.CodeInvalidArguments, "name an agent or a composition")
-	}
-	kind, name := composition.KindAgent, s.Agent
-	if s.Composition != "" {
-		kind, name = composition.KindComposition, s.Composition
-	}
-	ref, err := composition.ParseRef(kind, name)
+	kind, ref, err := t.alone(s)
 	if err != nil {
-		return nil, nil, workflow.Errorf(workflow.CodeInvalidArguments, "%w", err)
+		return nil, nil, err
+	}
+	params, err := s.params(kind, ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	doc, err := json.Marshal(aloneDocument(strings.ReplaceAll(ref.Name(), "/", "-"), params, s.Verify))
+	if err != nil {
+		return nil, nil, fmt.Errorf("making a workflow of %s: %w", ref, err)
+	}
+	w, err := t.LoadDocument(string(kind)+" "+ref.String(), doc)
+	if err != nil {
+		return nil, nil, err
+	}
+	w.Name = ref.Name()
+	prompt, err := json.Marshal(s.Prompt)
+	return w, map[string]json.RawMessage{"prompt": prompt}, err
+}
+
+// alone refuses what leads nowhere, before there is a document that nobody wrote.
+func (t *Tenon) alone(s Alone) (kind composition.Kind, ref composition.Ref, err error) {
+	if (s.Agent == "") == (s.Composition == "") {
+		return kind, ref, workflow.Errorf(workflow.CodeInvalidArguments, "name an agent or a composition")
+	}
+	kind = composition.KindAgent
+	if s.Composition != "" {
+		kind = composition.KindComposition
+	}
+	if ref, err = composition.ParseRef(kind, cmp.Or(s.Agent, s.Composition)); err != nil {
+		return kind, ref, workflow.Errorf(workflow.CodeInvalidArguments, "%w", err)
 	}
 	if strings.TrimSpace(s.Prompt) == "" {
-		return nil, nil, workflow.Errorf(workflow.CodeInvalidArguments, "the %s %s is given nothing to do", kind, ref).WithHint("write what it shall do as the prompt")
+		return kind, ref, workflow.Errorf(workflow.CodeInvalidArguments, "the %s %s is given nothing to do", kind, ref).WithHint("write what it shall do as the prompt")
 	}
+	if err := t.knowsAgent(agent.Name{Agent: s.Agent, Composition: s.Composition}); err != nil {
+		return kind, ref, err
+	}
+	var spec json.RawMessage
+	if s.Deliverable != "" {
+		if spec, err = json.Marshal(s.Deliverable); err != nil {
+			return kind, ref, err
+		}
+	}
+	if spec == nil && len(s.Overlays) == 0 {
+		return kind, ref, nil
+	}
+	return kind, ref, t.knowsContract(spec, s.Overlays)
+}
+
+// params are those of the node.
+func (s Alone) params(kind composition.Kind, ref composition.Ref) (map[string]any, error) {
 	params := map[string]any{string(kind): ref.String(), "prompt": "{{inputs.prompt}}"}
 	add := func(key string, there bool, value any) {
 		if there {
@@ -64,21 +103,11 @@ func (t *Tenon) Alone(s Alone) (*Workflow, map[string]json.RawMessage, error) {
 	if len(s.Inputs) > 0 {
 		given, err := verbatim(s.Inputs)
 		if err != nil {
-			return nil, nil, workflow.Errorf(workflow.CodeInvalidInputs, "reading the inputs: %w", err)
+			return nil, workflow.Errorf(workflow.CodeInvalidInputs, "reading the inputs: %w", err)
 		}
 		params["inputs"] = given
 	}
-	doc, err := json.Marshal(aloneDocument(strings.ReplaceAll(ref.Name(), "/", "-"), params, s.Verify))
-	if err != nil {
-		return nil, nil, fmt.Errorf("making a workflow of %s: %w", ref, err)
-	}
-	w, err := t.LoadDocument(string(kind)+" "+ref.String(), doc)
-	if err != nil {
-		return nil, nil, err
-	}
-	w.Name = ref.Name()
-	prompt, err := json.Marshal(s.Prompt)
-	return w, map[string]json.RawMessage{"prompt": prompt}, err
+	return params, nil
 }
 
 func aloneDocument(id string, params map[string]any, verify bool) map[string]any {
@@ -183,58 +212,45 @@ func (t *Tenon) warned(ctx context.Context, r history.Result, err error) (histor
 // Overlays reads the overlays of the project's specifications.
 func (t *Tenon) Overlays() ([]runcontext.Overlay, error) { return t.readOverlays() }
 
-// contracted refuses a workflow, and its children, that name a specification or an
-// overlay which is not there.
-func (s *session) contracted(w *Workflow) error {
-	if w == nil {
-		return nil
+// knowsContract says what is wrong with a deliverable and with overlays, before
+// there is a run.
+func (t *Tenon) knowsContract(spec json.RawMessage, overlays []string) error {
+	s := &session{}
+	var err error
+	if s.Overlays, err = t.readOverlays(); err == nil {
+		s.Specs, err = t.readSpecs()
 	}
-	for _, n := range w.Nodes {
-		if n.Kind != agent.Kind {
-			continue
-		}
-		var p struct {
-			Deliverable json.RawMessage
-			Overlays    []string
-		}
-		if json.Unmarshal(paramsOf(w.Definition, n), &p) != nil {
-			continue
-		}
-		if err := s.contract(p.Deliverable, p.Overlays); err != nil {
-			return fmt.Errorf("node %s of %s: %w", n.Node, w.Name, err)
-		}
+	if err != nil {
+		return err
 	}
-	for _, ref := range slices.Sorted(maps.Keys(w.Children)) {
-		if err := s.contracted(w.Children[ref]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.contract(spec, overlays)
 }
 
 // contract finds a specification by its name and the overlays that are asked for.
 func (s *session) contract(spec json.RawMessage, overlays []string) error {
 	var name string
-	if json.Unmarshal(spec, &name) == nil && name != "" && !strings.Contains(name, "{{") && s.Specs[name] == "" {
-		names := slices.Sorted(maps.Keys(s.Specs))
-		e := workflow.Errorf(workflow.CodeDeliverableUnknown, "there is no specification %q", name)
-		near := text.Nearest(name, names)
-		switch {
-		case len(names) == 0:
-			return e.WithHint("write one in .tenon/%s/%s.yaml", specsDir, deliverableSlug(name))
-		case near != "":
-			return e.WithHint("did you mean %q?", near)
-		}
-		return e.WithHint("there are: %s", strings.Join(names, ", "))
-	}
-	if name == "" && len(spec) > 0 && string(spec) != "null" && !strings.Contains(string(spec), "{{") {
+	switch err := json.Unmarshal(spec, &name); {
+	case len(spec) == 0 || string(spec) == "null":
+	case err != nil:
 		if _, err := deliverable.Load("the deliverable", spec); err != nil {
 			return err
 		}
+	case s.Specs[name] == "":
+		return noSpec(name, slices.Sorted(maps.Keys(s.Specs)))
 	}
-	open := func(name string) bool { return strings.Contains(name, "{{") }
-	_, err := runcontext.Select(s.Overlays, nil, slices.DeleteFunc(slices.Clone(overlays), open))
+	_, err := runcontext.Select(s.Overlays, nil, overlays)
 	return err
+}
+
+func noSpec(name string, names []string) error {
+	e := workflow.Errorf(workflow.CodeDeliverableUnknown, "there is no specification %q", name)
+	if len(names) == 0 {
+		return e.WithHint("write one in .tenon/%s/%s.yaml", specsDir, deliverableSlug(name))
+	}
+	if near := text.Nearest(name, names); near != "" {
+		return e.WithHint("did you mean %q?", near)
+	}
+	return e.WithHint("there are: %s", strings.Join(names, ", "))
 }
 
 func deliverableSlug(name string) string {

@@ -88,13 +88,17 @@ func (t *Tenon) begin(ctx context.Context, q Request, more ...agent.Name) (*sess
 	if s.Team, s.Warnings, err = t.gather(ctx, q, append(named(q.Workflow), more...)); err != nil {
 		return nil, err
 	}
-	if s.Overlays, err = t.readOverlays(); err != nil {
+	s.Overlays, err = t.readOverlays()
+	if err == nil {
+		s.Specs, err = t.readSpecs()
+	}
+	if err != nil && (q.Workflow == nil || usesKind(q.Workflow, agent.Kind)) {
 		return nil, err
 	}
-	if s.Specs, err = t.readSpecs(); err != nil {
-		return nil, err
+	if err != nil {
+		s.Warnings = append(s.Warnings, err.Error())
 	}
-	return s, s.contracted(q.Workflow)
+	return s, nil
 }
 
 // value is what the first event keeps: nothing where there is nothing to keep.

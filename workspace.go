@@ -273,7 +273,7 @@ func (t *Tenon) skill(s pinnedSkill) ([]composition.File, func(composition.File)
 func (t *Tenon) render(sc *scene, plan runcontext.Plan) (runcontext.Rendered, error) {
 	m := sc.agent
 	in := runcontext.Input{
-		Project: t.Project.Name, Workflow: sc.frame.workflow, Job: sc.frame.node,
+		Workflow: sc.frame.workflow, Job: sc.frame.node, // the name of a project is that of a folder: another checkout has another
 		Agent: runcontext.Agent{Slug: m.Slug, Version: m.Version, Prompt: m.Prompt},
 		Model: sc.model, Tools: toolNames(), Denied: m.Denied, Selections: m.Selections,
 		Contract: sc.contract, Overlays: sc.overlays, Plan: plan, Workspace: sc.workspace,

@@ -56,7 +56,9 @@ var invalid = map[workflow.Code]bool{
 	workflow.CodeModelUnknown: true, workflow.CodeModelMissing: true, workflow.CodeInvalidDefinition: true,
 	workflow.CodeHashMismatch: true, workflow.CodeProviderAuth: true, workflow.CodeStoreUnavailable: true,
 	workflow.CodeComponentCycle: true, workflow.CodeResumeIncompatible: true, workflow.CodeRoleNotFound: true,
-	workflow.CodeVersionMissing: true,
+	workflow.CodeVersionMissing: true, workflow.CodeInvalidComposition: true, workflow.CodeNotPublished: true,
+	workflow.CodeLockMismatch: true, workflow.CodeVersionConflict: true, workflow.CodeInvalidWorkspace: true,
+	workflow.CodeOverlayConflict: true, workflow.CodeDeliverableUnknown: true, workflow.CodeNotFound: true,
 }
 
 // exitOf returns the exit code of an error.
