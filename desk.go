@@ -42,7 +42,10 @@ func (t *Tenon) Collect(ctx context.Context, before time.Time, dry bool) (store.
 			return rep, fmt.Errorf("removing the directories of run %s: %w", run, err)
 		}
 	}
-	return rep, t.clearCaches(before)
+	swept, err := t.made.collect(ctx, rep.Removed)
+	rep.Blobs += swept.Contents
+	rep.Bytes += swept.Bytes
+	return rep, errors.Join(err, t.clearCaches(before))
 }
 
 // clearCaches removes cached results that nothing has written since a time; what

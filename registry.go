@@ -9,7 +9,6 @@ import (
 	"github.com/tenonrun/tenon/notes"
 	"github.com/tenonrun/tenon/piece"
 	"github.com/tenonrun/tenon/piece/control"
-	"github.com/tenonrun/tenon/piece/evidence"
 	"github.com/tenonrun/tenon/piece/implementation"
 	"github.com/tenonrun/tenon/piece/model"
 	"github.com/tenonrun/tenon/piece/openspec"
@@ -25,7 +24,7 @@ import (
 const memoryDir = "memory"
 
 // registry lists every kind of node; there is no other place where one is added.
-func registry(p *project.Project, runner *process.Runner, redact *text.Redactor, b *backends, memory *notes.Store, agents, more []piece.Piece) (*piece.Registry, error) {
+func registry(p *project.Project, runner *process.Runner, redact *text.Redactor, b *backends, memory *notes.Store, agents, artifacts, more []piece.Piece) (*piece.Registry, error) {
 	guard, err := scope.New(scope.Config{Runner: runner, State: []string{p.State}})
 	if err != nil {
 		return nil, err
@@ -42,8 +41,8 @@ func registry(p *project.Project, runner *process.Runner, redact *text.Redactor,
 			Backend: b.capabilities, Runner: runner, Redactor: redact, Cache: cache, Guard: guard,
 			Archiver: archiver{openspec.NewChanges(spec)},
 		}),
-		evidence.Pieces(),
 		agents,
+		artifacts,
 		more,
 	)...)
 }

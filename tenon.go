@@ -23,6 +23,7 @@ import (
 	"github.com/tenonrun/tenon/executor"
 	"github.com/tenonrun/tenon/graph"
 	"github.com/tenonrun/tenon/history"
+	"github.com/tenonrun/tenon/internal/ident"
 	"github.com/tenonrun/tenon/internal/text"
 	"github.com/tenonrun/tenon/notes"
 	"github.com/tenonrun/tenon/piece"
@@ -79,6 +80,7 @@ type Tenon struct {
 	engine   *engine.Engine
 	pieces   *piece.Registry
 	backends *backends
+	made     *Artifacts
 	gear     *gear
 	sessions sessions
 	agents   func() (*Agents, error) // as they were when they were first asked for
@@ -115,13 +117,16 @@ func Open(ctx context.Context, cfg Config) (*Tenon, error) {
 	if err != nil {
 		return nil, err
 	}
+	if t.made, err = openArtifacts(t); err != nil {
+		return nil, err
+	}
 	t.gear = newGear(t, memory)
 	t.backends.equip = t.gear.equip
 	t.backends.spawn = t.spawn
 	t.agents = sync.OnceValues(func() (*Agents, error) { return t.Agents(ctx) })
 	t.backends.matrix = sync.OnceValues(func() (*routing.Matrix, error) { return t.Models() })
 	if t.pieces, err = registry(p, t.runner, t.redact, t.backends, memory,
-		agent.Pieces(agent.Config{Find: t.findAgent, Known: t.knowsAgent, Prepare: t.prepare}), cfg.Pieces); err != nil {
+		agent.Pieces(agent.Config{Find: t.findAgent, Known: t.knowsAgent, Contract: t.knowsContract, Prepare: t.prepare}), t.made.pieces(), cfg.Pieces); err != nil {
 		return nil, err
 	}
 	if err := t.openStore(ctx); err != nil {
@@ -168,8 +173,11 @@ func (t *Tenon) newEngine() (*engine.Engine, error) {
 // Close waits for runs that are being driven and closes the store. Cancel their
 // contexts first.
 func (t *Tenon) Close() error {
-	return errors.Join(t.engine.Close(), t.close())
+	return errors.Join(t.engine.Close(), t.made.close(), t.close())
 }
+
+// Artifacts returns the door to what runs made.
+func (t *Tenon) Artifacts() *Artifacts { return t.made }
 
 // Resume goes on with a run until it ends or rests, and returns it as it then
 // stands. by names the person or program that asked.
@@ -187,7 +195,11 @@ func (t *Tenon) Send(ctx context.Context, run workflow.RunID, c engine.Control) 
 
 // Fork makes a run that shares the history of another up to a point.
 func (t *Tenon) Fork(ctx context.Context, q engine.ForkRequest) (workflow.RunID, error) {
-	return t.engine.Fork(ctx, q)
+	fork, err := t.engine.Fork(ctx, q)
+	if err == nil {
+		_, _, err = t.made.Of(ctx, fork)
+	}
+	return fork, err
 }
 
 // Inspect returns a run as it stands.
@@ -214,5 +226,15 @@ func (t *Tenon) Continue(ctx context.Context, run workflow.RunID, w *Workflow, r
 		return "", err
 	}
 	l.By = by
-	return t.engine.Continue(ctx, run, l, rerunWrites)
+	if l.ID == "" {
+		l.ID = workflow.RunID(ident.New("r"))
+	}
+	if err := t.made.continued(ctx, run, l.ID); err != nil {
+		return "", err
+	}
+	next, err := t.engine.Continue(ctx, run, l, rerunWrites)
+	if err != nil {
+		err = errors.Join(err, t.made.forget(ctx, l.ID))
+	}
+	return next, err
 }

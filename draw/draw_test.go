@@ -16,8 +16,8 @@ import (
 
 	"github.com/tenonrun/tenon/draw"
 	"github.com/tenonrun/tenon/piece"
+	"github.com/tenonrun/tenon/piece/artifact"
 	"github.com/tenonrun/tenon/piece/control"
-	"github.com/tenonrun/tenon/piece/evidence"
 	"github.com/tenonrun/tenon/piece/implementation"
 	"github.com/tenonrun/tenon/piece/model"
 	"github.com/tenonrun/tenon/piece/openspec"
@@ -37,7 +37,7 @@ func graph(t testing.TB, file string) *draw.Graph {
 		t.Fatal(err)
 	}
 	registry, err := piece.NewRegistry(slices.Concat(control.Pieces(), shell.Pieces(shell.Config{}), model.Pieces(model.Config{}),
-		verify.Pieces(verify.Config{}), openspec.Pieces(openspec.Config{}), implementation.Pieces(implementation.Config{}), evidence.Pieces())...)
+		verify.Pieces(verify.Config{}), openspec.Pieces(openspec.Config{}), implementation.Pieces(implementation.Config{}), artifact.Pieces(artifact.Config{}))...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,9 @@ import (
 	"strings"
 
 	"github.com/tenonrun/tenon/piece"
+	"github.com/tenonrun/tenon/piece/agent"
+	"github.com/tenonrun/tenon/piece/artifact"
 	"github.com/tenonrun/tenon/piece/control"
-	"github.com/tenonrun/tenon/piece/evidence"
 	"github.com/tenonrun/tenon/piece/implementation"
 	"github.com/tenonrun/tenon/piece/model"
 	"github.com/tenonrun/tenon/piece/openspec"
@@ -23,7 +24,7 @@ type kinds struct{ *piece.Registry }
 func readKinds() (kinds, error) {
 	r, err := piece.NewRegistry(slices.Concat(
 		control.Pieces(), model.Pieces(model.Config{}), shell.Pieces(shell.Config{}), verify.Pieces(verify.Config{}),
-		openspec.Pieces(openspec.Config{}), implementation.Pieces(implementation.Config{}), evidence.Pieces(),
+		openspec.Pieces(openspec.Config{}), implementation.Pieces(implementation.Config{}), agent.Pieces(agent.Config{}), artifact.Pieces(artifact.Config{}),
 	)...)
 	return kinds{r}, err
 }

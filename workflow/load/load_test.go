@@ -12,8 +12,8 @@ import (
 
 	"github.com/tenonrun/tenon/executor"
 	"github.com/tenonrun/tenon/piece"
+	"github.com/tenonrun/tenon/piece/artifact"
 	"github.com/tenonrun/tenon/piece/control"
-	"github.com/tenonrun/tenon/piece/evidence"
 	"github.com/tenonrun/tenon/piece/implementation"
 	"github.com/tenonrun/tenon/piece/model"
 	"github.com/tenonrun/tenon/piece/openspec"
@@ -36,7 +36,7 @@ var broken = piece.Piece{
 func registry(t testing.TB) *piece.Registry {
 	t.Helper()
 	reg, err := piece.NewRegistry(slices.Concat(control.Pieces(), shell.Pieces(shell.Config{}), model.Pieces(model.Config{}),
-		verify.Pieces(verify.Config{}), openspec.Pieces(openspec.Config{}), implementation.Pieces(implementation.Config{}), evidence.Pieces(), []piece.Piece{broken})...)
+		verify.Pieces(verify.Config{}), openspec.Pieces(openspec.Config{}), implementation.Pieces(implementation.Config{}), artifact.Pieces(artifact.Config{}), []piece.Piece{broken})...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,305 @@
+package tenon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"sync"
+
+	"github.com/tenonrun/tenon/artifact"
+	"github.com/tenonrun/tenon/artifact/disk"
+	"github.com/tenonrun/tenon/piece"
+	nodes "github.com/tenonrun/tenon/piece/artifact"
+	"github.com/tenonrun/tenon/store"
+	"github.com/tenonrun/tenon/tool"
+	tools "github.com/tenonrun/tenon/tool/artifact"
+	"github.com/tenonrun/tenon/workflow"
+)
+
+// artifactsDir is where artifacts are, below the state of the project.
+const artifactsDir = "collections"
+
+// runName is the form of the ids of runs, which no other collection may have.
+var runName = regexp.MustCompile(`^r[a-z0-9]{10}$`)
+
+// Artifacts is the door to what the runs of a project made. A run has a
+// collection of its own, named by its id, in common with its children and their
+// agents; other collections are the project's and outlive runs. It is safe for
+// concurrent use.
+type Artifacts struct {
+	t     *Tenon
+	all   artifact.Collections
+	disk  *disk.Collections // nil when runs are kept in memory
+	mu    sync.Mutex
+	ready map[workflow.RunID]string // names of collections that hold all that they should
+}
+
+func openArtifacts(t *Tenon) (*Artifacts, error) {
+	a := &Artifacts{t: t, ready: map[workflow.RunID]string{}}
+	if t.cfg.Memory {
+		a.all = artifact.NewMemory(artifact.MemoryConfig{Limits: a.Limits()})
+		return a, nil
+	}
+	d, err := disk.Open(disk.Config{Dir: filepath.Join(t.Project.Home, artifactsDir), Limits: a.Limits()})
+	a.all, a.disk = d, d
+	return a, err
+}
+
+func (a *Artifacts) close() error {
+	if a.disk == nil {
+		return nil
+	}
+	return a.disk.Close()
+}
+
+// pieces are the kinds of nodes that write artifacts.
+func (a *Artifacts) pieces() []piece.Piece {
+	return nodes.Pieces(nodes.Config{Open: a.Open, Redactor: a.t.redact})
+}
+
+// tools are those with which agents write and read artifacts.
+func (a *Artifacts) tools() []tool.Tool {
+	return tools.Tools(tools.Config{Open: a.Open, Redactor: a.t.redact})
+}
+
+// Limits bound what is taken.
+func (a *Artifacts) Limits() artifact.Limits {
+	return artifact.Limits{MaxBytes: a.t.Project.Config.Artifacts.MaxBytes}
+}
+
+// Open returns a collection for a run, and its name: "" is the run's own, another
+// one is the project's.
+func (a *Artifacts) Open(ctx context.Context, run workflow.RunID, name string) (string, artifact.Collection, error) {
+	if name == "" {
+		return a.Of(ctx, run)
+	}
+	c, err := a.Shared(ctx, name)
+	return name, c, err
+}
+
+// Shared returns a collection of the project. The error has
+// workflow.CodeInvalidArtifactID for what is no name, or is that of a run.
+func (a *Artifacts) Shared(ctx context.Context, name string) (artifact.Collection, error) {
+	if err := artifact.CheckName(name); err != nil {
+		return nil, err
+	}
+	if runName.MatchString(name) {
+		return nil, workflow.Errorf(workflow.CodeInvalidArtifactID, "the collection %q has the name of a run", name).WithHint("choose a name that people understand")
+	}
+	heads, err := a.t.Store.Runs(ctx, store.Query{Run: workflow.RunID(name), Limit: 1})
+	if err != nil {
+		return nil, fmt.Errorf("opening the collection %s: %w", name, err)
+	}
+	if len(heads) > 0 {
+		return nil, workflow.Errorf(workflow.CodeInvalidArtifactID, "the collection %q has the name of a run", name).WithHint("choose another name")
+	}
+	return a.all.Open(ctx, name)
+}
+
+// Of returns the collection of a run, and its name: that of the run at the top of
+// its tree. A fork begins with what its parent had at the cut.
+func (a *Artifacts) Of(ctx context.Context, run workflow.RunID) (string, artifact.Collection, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.of(ctx, run)
+}
+
+func (a *Artifacts) of(ctx context.Context, run workflow.RunID) (string, artifact.Collection, error) {
+	if name, ok := a.ready[run]; ok {
+		c, err := a.all.Open(ctx, name)
+		return name, c, err
+	}
+	h, err := a.head(ctx, run)
+	if err == nil && h.Root != "" && h.Root != h.Run {
+		h, err = a.head(ctx, h.Root)
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	name := string(h.Run)
+	c, err := a.all.Open(ctx, name)
+	if err != nil {
+		return "", nil, fmt.Errorf("opening the artifacts of run %s: %w", h.Run, err)
+	}
+	if err := a.fill(ctx, h, name, c); err != nil {
+		return "", nil, err
+	}
+	a.ready[run] = name
+	return name, c, nil
+}
+
+func (a *Artifacts) head(ctx context.Context, run workflow.RunID) (store.Head, error) {
+	heads, err := a.t.Store.Runs(ctx, store.Query{Run: run, Limit: 1})
+	switch {
+	case err != nil:
+		return store.Head{}, fmt.Errorf("finding the artifacts of run %s: %w", run, err)
+	case len(heads) == 0:
+		return store.Head{}, workflow.Errorf(workflow.CodeRunNotFound, "finding the artifacts of run %s: there is no such run", run).WithHint("list runs with: tenon ls")
+	}
+	return heads[0], nil
+}
+
+// fill gives an empty collection what it should hold: of a fork, what its parent
+// had; and what the history of the run knows, when the log is lost.
+func (a *Artifacts) fill(ctx context.Context, h store.Head, name string, c artifact.Collection) error {
+	empty, err := isEmpty(ctx, c)
+	if err != nil || !empty {
+		return err
+	}
+	if h.ForkOf != "" {
+		if err := a.inherit(ctx, h, c); err != nil {
+			return fmt.Errorf("giving fork %s the artifacts of run %s: %w", h.Run, h.ForkOf, err)
+		}
+		if empty, err = isEmpty(ctx, c); err != nil || !empty {
+			return err
+		}
+	}
+	return a.rehydrate(ctx, h, name, c)
+}
+
+func isEmpty(ctx context.Context, c artifact.Replica) (bool, error) {
+	for _, err := range c.Export(ctx) {
+		return false, err
+	}
+	return true, nil
+}
+
+// inherit copies, by reference, what the parent of a fork had at the cut.
+func (a *Artifacts) inherit(ctx context.Context, h store.Head, to artifact.Replica) error {
+	name, from, err := a.of(ctx, h.ForkOf)
+	if err != nil {
+		return err
+	}
+	type version struct {
+		id string
+		n  int64
+	}
+	var cut workflow.Time
+	later := map[version]bool{} // also when it came in the same millisecond
+	err = a.t.Store.Events(ctx, h.ForkOf, h.Cut-1, func(e workflow.Event) error {
+		if e.Seq == h.Cut {
+			cut = e.At
+		} else if m := madeBy(e); m != nil && m.Collection == name {
+			later[version{m.ID, m.Version}] = true
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	_, err = to.Merge(ctx, func(yield func(artifact.Copy, error) bool) {
+		for c, err := range from.Export(ctx) {
+			if err == nil && (c.At > cut.Std().UnixMilli() || later[version{c.Artifact, c.Version}]) {
+				continue
+			}
+			if !yield(c, err) {
+				return
+			}
+		}
+	})
+	return err
+}
+
+func madeBy(e workflow.Event) *workflow.Made {
+	switch p := e.Payload.(type) {
+	case *workflow.StepSettled:
+		return p.Made
+	case *workflow.Settled:
+		return p.Made
+	}
+	return nil
+}
+
+// continued gives a run that goes on with an edited workflow all that the run
+// before it made.
+func (a *Artifacts) continued(ctx context.Context, from, to workflow.RunID) error {
+	_, old, err := a.Of(ctx, from)
+	if err != nil {
+		return err
+	}
+	c, err := a.all.Open(ctx, string(to))
+	if err == nil {
+		_, err = artifact.Fork(ctx, c, old, 0)
+	}
+	if err != nil {
+		return fmt.Errorf("giving run %s the artifacts of run %s: %w", to, from, err)
+	}
+	return nil
+}
+
+// Names returns the names of the collections that hold something, those of runs
+// and those of the project, sorted.
+func (a *Artifacts) Names(ctx context.Context) ([]string, error) { return a.all.Names(ctx) }
+
+// Device is the name of this place in revisions.
+func (a *Artifacts) Device() (string, error) {
+	if a.disk == nil {
+		return "memory", nil
+	}
+	return a.disk.Device()
+}
+
+// Check reads all artifacts and tells what is damaged, and how many revisions
+// there are.
+func (a *Artifacts) Check(ctx context.Context) (revisions int, damage []error, err error) {
+	if a.disk == nil {
+		return 0, nil, nil
+	}
+	return a.disk.Check(ctx)
+}
+
+// collect forgets the collections of runs that are gone, and the contents that
+// nobody names any more. One that something of is published stays.
+func (a *Artifacts) collect(ctx context.Context, removed []string) (disk.Swept, error) {
+	if a.disk == nil {
+		return disk.Swept{}, nil
+	}
+	names, err := a.disk.Names(ctx)
+	if err != nil {
+		return disk.Swept{}, err
+	}
+	gone := map[string]bool{}
+	for _, run := range removed {
+		gone[run] = true
+	}
+	var errs []error
+	for _, name := range names {
+		if !gone[name] && runName.MatchString(name) { // a collection that an earlier end of the process left
+			heads, err := a.t.Store.Runs(ctx, store.Query{Run: workflow.RunID(name), Limit: 1})
+			gone[name] = err == nil && len(heads) == 0
+		}
+		if gone[name] {
+			errs = append(errs, a.drop(ctx, name))
+		}
+	}
+	swept, err := a.disk.Sweep(ctx)
+	return swept, errors.Join(append(errs, err)...)
+}
+
+// forget drops what was prepared for a run that was not made.
+func (a *Artifacts) forget(ctx context.Context, run workflow.RunID) error {
+	heads, err := a.t.Store.Runs(ctx, store.Query{Run: run, Limit: 1})
+	if err != nil || len(heads) > 0 || a.disk == nil {
+		return err
+	}
+	return a.drop(ctx, string(run))
+}
+
+func (a *Artifacts) drop(ctx context.Context, name string) error {
+	c, err := a.disk.Open(ctx, name)
+	if err != nil {
+		return err
+	}
+	list, err := c.List(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		if list[i].Publication != nil {
+			return nil
+		}
+	}
+	return a.disk.Remove(ctx, name)
+}

@@ -1,0 +1,202 @@
+// Package artifact is the piece that writes an artifact.
+//
+// Holds: the kind artifact.
+//
+// Guarantees: a visit writes at most one revision, however often it is run; what
+// is refused is not stored. Known secrets are taken out before anything is kept.
+// The output holds a receipt, never the content.
+//
+// Does not: keep artifacts itself, or say what a run's own collection is.
+package artifact
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/tenonrun/tenon/artifact"
+	"github.com/tenonrun/tenon/internal/text"
+	"github.com/tenonrun/tenon/piece"
+	"github.com/tenonrun/tenon/piece/params"
+	"github.com/tenonrun/tenon/piece/result"
+	"github.com/tenonrun/tenon/workflow"
+	"github.com/tenonrun/tenon/workflow/expr"
+)
+
+//go:embed schema/*.json
+var schemas embed.FS
+
+// Kind is the kind of the piece.
+const Kind = "artifact"
+
+// Config sets up the piece.
+type Config struct {
+	// Open returns a collection for a run, and its name: "" is the run's own. It
+	// must be set before a node is run.
+	Open func(ctx context.Context, run workflow.RunID, name string) (string, artifact.Collection, error)
+	// Redactor takes secrets out; nil takes out what looks like one.
+	Redactor *text.Redactor
+}
+
+// Pieces returns the kinds of this package.
+func Pieces(c Config) []piece.Piece {
+	return []piece.Piece{{Kind: Kind, Schema: params.Schemas(schemas, Kind), Describe: describe, Run: c.run}}
+}
+
+type settings struct {
+	ID         string          `json:"id"`
+	Title      string          `json:"title"`
+	Mime       string          `json:"mime"`
+	Language   string          `json:"language"`
+	Content    json.RawMessage `json:"content"`
+	From       string          `json:"from"`
+	Collection string          `json:"collection"`
+}
+
+func describe(raw json.RawMessage, env piece.Env) (piece.Traits, []piece.Problem) {
+	traits := piece.Traits{Outcomes: []string{"next", "failed"}, Effect: workflow.EffectRead}
+	p, err := params.Read[settings](raw)
+	if err != nil {
+		return traits, []piece.Problem{{Code: workflow.CodeInvalidPieceParams, Message: err.Error()}}
+	}
+	var problems []piece.Problem
+	add := func(pointer string, err error) {
+		if err == nil {
+			return
+		}
+		defect := piece.Problem{Code: workflow.CodeOf(err), Pointer: pointer, Message: err.Error()}
+		var coded *workflow.Error
+		if errors.As(err, &coded) {
+			defect.Message, defect.Hint = coded.Msg, coded.Hint
+		}
+		problems = append(problems, defect)
+	}
+	if !params.Open(p.ID) {
+		add("/id", artifact.CheckID(p.ID))
+	}
+	if p.Collection != "" && !params.Open(p.Collection) {
+		add("/collection", artifact.CheckName(p.Collection))
+	}
+	if p.From != "" {
+		if _, err := expr.Parse(p.From, env.Level); err != nil {
+			problems = append(problems, piece.Problem{Code: workflow.CodeInvalidExpression, Pointer: "/from", Message: err.Error()})
+		}
+	}
+	return traits, problems
+}
+
+func (cfg Config) run(ctx context.Context, c piece.Context) (workflow.Settled, error) {
+	f := c.Frame()
+	p, err := params.Filled[settings](f.Params)
+	if err != nil {
+		return workflow.Settled{}, err
+	}
+	d, err := cfg.draft(ctx, c, p)
+	if err != nil {
+		return refused(f, err)
+	}
+	at, collection, err := cfg.Open(ctx, f.Run, p.Collection)
+	if err != nil {
+		return refused(f, err)
+	}
+	receipt, err := collection.Put(ctx, d)
+	if err != nil {
+		return refused(f, err)
+	}
+	made := receipt.Descriptor.Made(at)
+	return workflow.Settled{
+		Outcome: "next", Made: made, Warnings: warnings(f, receipt),
+		Output: result.Value(struct {
+			*workflow.Made
+			Overwrote []int64 `json:"overwrotePersonVersions,omitempty"`
+		}{made, receipt.PersonVersions}),
+		History: fmt.Sprintf("artifact %s version %d: %s, %d bytes", made.ID, made.Version, made.Kind, made.Bytes),
+	}, nil
+}
+
+func warnings(f piece.Frame, r artifact.Receipt) []string {
+	if r.Note == "" {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: version %d of artifact %s, which a person had written, is now replaced by version %d; tenon artifact diff shows both",
+		f.Node, r.PersonVersions[len(r.PersonVersions)-1], r.Descriptor.ID, r.Descriptor.Version)}
+}
+
+// refused settles a visit whose artifact cannot be taken; what is wrong with the
+// place of the artifacts is an error, and the visit is tried again.
+func refused(f piece.Frame, err error) (workflow.Settled, error) {
+	switch code := workflow.CodeOf(err); code {
+	case workflow.CodeInvalidArtifactID, workflow.CodeInvalidArtifact, workflow.CodeArtifactTooLarge, workflow.CodeArtifactConflict,
+		workflow.CodeInvalidExpression, workflow.CodeSeqOutOfRange, workflow.CodeInvalidArguments:
+		return result.Failed("failed", code, f.Node+": "+err.Error()), nil
+	}
+	return workflow.Settled{}, fmt.Errorf("%s: %w", f.Node, err)
+}
+
+// draft makes what is written. A value that is no text is written as JSON.
+func (cfg Config) draft(ctx context.Context, c piece.Context, p settings) (artifact.Draft, error) {
+	f := c.Frame()
+	raw := p.Content
+	if p.From != "" {
+		var err error
+		if raw, err = eval(ctx, c, p.From, f.Level); err != nil {
+			return artifact.Draft{}, err
+		}
+	}
+	d := artifact.Draft{ID: p.ID, Title: p.Title, Mime: p.Mime, Language: p.Language, Key: artifact.Key(string(f.Run), string(f.Visit))}
+	if json.Unmarshal(raw, &d.Content) != nil || string(raw) == "null" {
+		var b bytes.Buffer
+		if err := json.Indent(&b, raw, "", "  "); err != nil {
+			return d, workflow.Errorf(workflow.CodeInvalidArtifact, "the content of artifact %s is no JSON: %w", p.ID, err)
+		}
+		d.Content = b.String() + "\n"
+		if d.Mime == "" {
+			d.Mime = "application/json"
+		}
+	}
+	if d.Mime == "" {
+		d.Mime = "text/plain"
+	}
+	if d.Title == "" {
+		d.Title = d.ID
+	}
+	d.Title, d.Content = cfg.Redactor.Redact(d.Title), cfg.Redactor.Redact(d.Content)
+	return d, nil
+}
+
+// eval computes where the content comes from.
+func eval(ctx context.Context, c piece.Context, src string, level int) (json.RawMessage, error) {
+	e, err := expr.Parse(src, level)
+	if err != nil {
+		return nil, workflow.Errorf(workflow.CodeInvalidExpression, "%w", err)
+	}
+	value, err := e.Eval(state{ctx, c})
+	if err != nil {
+		return nil, workflow.Errorf(workflow.CodeInvalidExpression, "computing %s: %w", src, err)
+	}
+	if value == expr.Undefined {
+		return nil, workflow.Errorf(workflow.CodeInvalidArtifact, "%s is not there: nothing was written", src).
+			WithHint("name an output or a variable of a node that ran before")
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(value); err != nil {
+		return nil, workflow.Errorf(workflow.CodeInvalidArtifact, "%s cannot be written: %w", src, err)
+	}
+	return bytes.TrimSpace(b.Bytes()), nil
+}
+
+// state lets an expression read the state.
+type state struct {
+	ctx context.Context
+	c   piece.Context
+}
+
+// Lookup reads "$root" and the path below it.
+func (s state) Lookup(root string, path []string) (any, bool, error) {
+	return s.c.Lookup(s.ctx, "$"+root, path...)
+}

@@ -1,0 +1,197 @@
+package artifact_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/tenonrun/tenon/artifact"
+	"github.com/tenonrun/tenon/internal/schema"
+	"github.com/tenonrun/tenon/internal/text"
+	"github.com/tenonrun/tenon/piece"
+	pieces "github.com/tenonrun/tenon/piece/artifact"
+	"github.com/tenonrun/tenon/piece/piecetest"
+	"github.com/tenonrun/tenon/workflow"
+)
+
+func TestKinds(t *testing.T) {
+	t.Parallel()
+	r, err := piece.NewRegistry(pieces.Pieces(pieces.Config{})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for level, want := range map[int]string{1: "", 2: "artifact"} {
+		if got := strings.Join(r.Kinds(level), " "); got != want {
+			t.Errorf("level %d: %q, want %q", level, got, want)
+		}
+	}
+}
+
+// Each case is a defect by its pointer, or none.
+func TestParams(t *testing.T) {
+	t.Parallel()
+	p := pieces.Pieces(pieces.Config{})[0]
+	s, err := schema.Compile(p.Schema(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct{ params, problem string }{
+		{`{"id":"a","title":"t","mime":"text/markdown","content":{"any":1}}`, ""},
+		{`{"id":"a","from":"$outputs.write.text"}`, ""},
+		{`{"id":"{{vars.name}}","collection":"{{inputs.where}}","content":""}`, ""},
+		{`{"id":"a"}`, "alternatives"},
+		{`{"id":"a","content":1,"from":"$vars.a"}`, "alternatives"},
+		{`{"id":"a","content":1,"author":"user"}`, "author"},
+		{`{"id":"a/b","content":1}`, "/id"},
+		{`{"id":"nul","content":1}`, "/id"},
+		{`{"id":"a","content":1,"collection":"a."}`, "/collection"},
+		{`{"id":"a","from":"$vars."}`, "/from"},
+	} {
+		if ps := s.Validate(json.RawMessage(tc.params)); ps != nil {
+			if tc.problem == "" || !strings.Contains(ps.Error(), tc.problem) {
+				t.Errorf("%s: %v, want %q", tc.params, ps, tc.problem)
+			}
+			continue
+		}
+		tr, problems := p.Describe(json.RawMessage(tc.params), piece.Env{Level: 2})
+		if strings.Join(tr.Outcomes, " ") != "next failed" || tr.Effect != workflow.EffectRead || tr.AI || tr.Uncertain {
+			t.Errorf("%s: traits %+v", tc.params, tr)
+		}
+		pointer := ""
+		if len(problems) > 0 {
+			pointer = problems[0].Pointer
+		}
+		if pointer != tc.problem {
+			t.Errorf("%s: problem at %q, want %q", tc.params, pointer, tc.problem)
+		}
+	}
+}
+
+// world is a run with artifacts.
+type world struct {
+	t   *testing.T
+	all *artifact.Memory
+	c   piecetest.Context
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{t: t, all: artifact.NewMemory(artifact.MemoryConfig{Limits: artifact.Limits{MaxBytes: 1000}})}
+	w.c.F = piece.Frame{Run: "r1", Visit: "save#1", Node: "save", Level: 2}
+	w.c.State = map[string]any{"$outputs": map[string]any{"say": map[string]any{"text": "# Said\n", "parts": []any{"a", json.Number("1.50")}}}}
+	return w
+}
+
+func (w *world) run(params string) (workflow.Settled, error) {
+	w.t.Helper()
+	w.c.F.Params = json.RawMessage(params)
+	return pieces.Pieces(pieces.Config{
+		Open: func(ctx context.Context, run workflow.RunID, name string) (string, artifact.Collection, error) {
+			if name == "" {
+				name = string(run)
+			}
+			c, err := w.all.Open(ctx, name)
+			return name, c, err
+		},
+		Redactor: text.NewRedactor(nil, "hunter2-hunter2"),
+	})[0].Run(w.t.Context(), &w.c)
+}
+
+func (w *world) open() artifact.Collection {
+	w.t.Helper()
+	c, err := w.all.Open(w.t.Context(), "r1")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return c
+}
+
+func TestRun(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ params, title, mime, content string }{
+		{`{"id":"a","title":"T","mime":"text/markdown","content":"# Hi"}`, "T", "text/markdown", "# Hi"},
+		{`{"id":"a","content":""}`, "a", "text/plain", ""},
+		{`{"id":"a","from":"$outputs.say.text","mime":"text/markdown"}`, "a", "text/markdown", "# Said\n"},
+		{`{"id":"a","from":"$outputs.say.parts"}`, "a", "application/json", "[\n  \"a\",\n  1.50\n]\n"},
+		{`{"id":"a","content":{"b":"<&>","a":null}}`, "a", "application/json", "{\n  \"b\": \"<&>\",\n  \"a\": null\n}\n"},
+		{`{"id":"a","title":5,"mime":"text/plain","content":"the key is hunter2-hunter2"}`, "5", "text/plain", "the key is [redacted]"},
+	} {
+		w := newWorld(t)
+		s, err := w.run(tc.params)
+		if err != nil || s.Outcome != "next" || s.Made == nil || s.Made.Version != 1 || s.Made.Collection != "r1" {
+			t.Errorf("%s: %+v, %v", tc.params, s, err)
+			continue
+		}
+		r, content, err := w.open().Read(t.Context(), "a", artifact.Latest)
+		if err != nil || r.Title != tc.title || r.Mime != tc.mime || content != tc.content || r.Author != artifact.Model {
+			t.Errorf("%s: kept %+v %q, %v", tc.params, r, content, err)
+		}
+		if strings.Contains(string(s.Output.JSON), "content") || !strings.Contains(string(s.Output.JSON), `"version":1`) {
+			t.Errorf("%s: the output is %s", tc.params, s.Output.JSON)
+		}
+	}
+}
+
+// A visit that is run again writes nothing more; the next one does, and says what
+// it replaces.
+func TestRunAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for range 3 {
+		if s, err := w.run(`{"id":"a","content":"one"}`); err != nil || s.Made.Version != 1 || len(s.Warnings) > 0 {
+			t.Errorf("%+v, %v", s, err)
+		}
+	}
+	if _, err := w.open().Edit(t.Context(), artifact.Edit{Artifact: "a", Content: "mine"}); err != nil {
+		t.Fatal(err)
+	}
+	w.c.F.Visit = "save#2"
+	for range 2 {
+		s, err := w.run(`{"id":"a","content":"two"}`)
+		if err != nil || s.Made.Version != 3 || len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "version 2 of artifact a, which a person had written, is now replaced by version 3") {
+			t.Errorf("%+v, %v", s, err)
+		}
+	}
+}
+
+func TestRunRefuses(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		params string
+		code   workflow.Code
+		words  string
+	}{
+		{`{"id":"../a","content":"x"}`, workflow.CodeInvalidArtifactID, "save: "},
+		{`{"id":"a","content":"` + strings.Repeat("x", 1001) + `"}`, workflow.CodeArtifactTooLarge, "1001 bytes"},
+		{`{"id":"a","title":"a\u0007","content":"x"}`, workflow.CodeInvalidArtifact, "control character"},
+		{`{"id":"a","from":"$outputs.other.text"}`, workflow.CodeInvalidArtifact, "$outputs.other.text is not there"},
+		{`{"id":"a","from":"$outputs.say.text * 2"}`, workflow.CodeInvalidExpression, "$outputs.say.text * 2"},
+		{`{"id":"a","content":"x","collection":"a/b"}`, workflow.CodeInvalidArtifactID, ""},
+	} {
+		w := newWorld(t)
+		s, err := w.run(tc.params)
+		if err != nil || s.Outcome != "failed" || s.Error == nil || s.Error.Code != tc.code || !strings.Contains(s.Error.Message, tc.words) {
+			t.Errorf("%.60s: %+v, %v", tc.params, s.Error, err)
+		}
+		if list, err := w.open().List(t.Context()); err != nil || len(list) > 0 {
+			t.Errorf("%.60s: kept %+v, %v", tc.params, list, err)
+		}
+	}
+}
+
+// A place that takes nothing is not the fault of the node.
+func TestBrokenPlace(t *testing.T) {
+	t.Parallel()
+	full := workflow.Errorf(workflow.CodeStoreFull, "the disk is full")
+	w := newWorld(t)
+	w.c.F.Params = json.RawMessage(`{"id":"a","content":"x"}`)
+	_, err := pieces.Pieces(pieces.Config{
+		Open: func(context.Context, workflow.RunID, string) (string, artifact.Collection, error) {
+			return "", nil, full
+		},
+	})[0].Run(t.Context(), &w.c)
+	if !errors.Is(err, full) {
+		t.Errorf("got %v", err)
+	}
+}
