@@ -2,6 +2,7 @@ package live
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tenonrun/tenon/workflow"
@@ -89,12 +90,23 @@ func (t *Tree) visit(i *item, e workflow.Event) {
 	switch p := e.Payload.(type) {
 	case *workflow.Admitted:
 		t.admitted(i, e, p)
+	case *workflow.AgentStarted:
+		t.hired(i, e, p)
+	case *workflow.AgentEnded:
+		t.dismissed(i, e, p)
 	case *workflow.InvocationReserved:
+		i = t.agent(i, p.Agent)
+		t.calls[key{i.key.run, e.ID + " " + strconv.Itoa(e.Invocation)}] = i
 		i.state, i.until, i.note, i.tail = running, 0, "", tail{}
 		if p.Model != "" {
 			i.model = p.Model
 		}
 	case *workflow.InvocationSettled:
+		k := key{i.key.run, e.ID + " " + strconv.Itoa(e.Invocation)}
+		if by := t.calls[k]; by != nil {
+			i = by
+			delete(t.calls, k)
+		}
 		i.spend(p.Usage)
 		if p.Model != "" {
 			i.model = p.Model

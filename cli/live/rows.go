@@ -79,7 +79,7 @@ func (r *rows) item(i *item, depth int) {
 	}
 	r.add(row{depth: depth, mark: i.mark(), cells: r.cells(i, name)})
 	r.below(i, depth)
-	if i.holds() {
+	if i.holds() || i.leads() {
 		r.kids(i, depth+1)
 	}
 }

@@ -15,6 +15,7 @@ type Tree struct {
 	runs     map[workflow.RunID]*item // the run's row, or the visit that started it
 	seqs     map[workflow.RunID]int64
 	items    map[key]*item // what may still change
+	calls    map[key]*item // whose call it is, until it settles
 	plans    map[string]*plan
 	origins  map[workflow.RunID]origin
 	budget   workflow.Budget
@@ -68,6 +69,9 @@ func (t *Tree) Progress(run workflow.RunID, visit workflow.VisitID, p executor.P
 	if i == nil {
 		return
 	}
+	if p.Agent != "" {
+		i = t.labelled(i, p.Agent)
+	}
 	if p.Model != "" {
 		i.model = p.Model
 	}
@@ -82,6 +86,7 @@ func (t *Tree) init() {
 		return
 	}
 	t.runs, t.seqs, t.items = map[workflow.RunID]*item{}, map[workflow.RunID]int64{}, map[key]*item{}
+	t.calls = map[key]*item{}
 	t.origins, t.breakers = map[workflow.RunID]origin{}, map[string]workflow.BreakerOpened{}
 }
 

@@ -134,6 +134,25 @@ func TestDraw(t *testing.T) {
   > plan#2  prompt  big  1m05s
       says: Let me look at it
   1 model call  641 of 50.0k tokens  1m21s`},
+		{name: "agents below the agent that started them", film: func(f *film) {
+			f.begin("fix").admit("work#1", "prompt").call("work#1", 100, 10)
+			f.put("work#1", 1, &workflow.AgentStarted{Key: "k", Agent: "work"})
+			f.put("work#1", 1, &workflow.AgentStarted{Key: "k/1", Parent: "k", Label: "audit", Task: "read the\nledger", Depth: 1, Model: "small"})
+			f.put("work#1", 1, &workflow.AgentStarted{Key: "k/2", Parent: "k", Label: "helper", Depth: 1, Model: "big"})
+			f.put("work#1", 1, &workflow.AgentStarted{Key: "k/1/1", Parent: "k/1", Label: "audit/lint", Depth: 2, Model: "tiny"})
+			in, out := int64(30), int64(3)
+			f.put("work#1", 1, &workflow.InvocationReserved{Agent: "k/1/1", Model: "tiny"})
+			f.put("work#1", 1, &workflow.InvocationSettled{Status: workflow.InvocationOK, Model: "tiny", Usage: workflow.Usage{Input: &in, Output: &out}})
+			f.tree.Progress(f.run, "work#1", executor.Progress{Kind: "tool", Text: "read go.mod", Agent: "audit/lint"})
+			f.wait(2*time.Second).put("work#1", 1, &workflow.AgentEnded{Key: "k/2", Status: workflow.AgentFailed, Code: "timeout", Message: "too long"})
+		}, want: `
+> fix  r1  2s
+  > work  prompt  big  143 tokens  2s
+    > audit (read the ledger)  agent  small  33 tokens  2s
+      > lint  agent  tiny  33 tokens  2s
+          read go.mod
+    x helper  too long (timeout)  big  2s
+  2 model calls  143 of 50.0k tokens  2s`},
 		{name: "a retry and a rate limit count down", film: func(f *film) {
 			f.begin("fix").admit("a#1", "prompt").put("a#1", 1, &workflow.Retrying{Code: "idle_timeout", Message: "a: no sign of life", After: start.Add(9 * time.Second)})
 			f.admit("b#1", "prompt").put("b#1", 1, &workflow.InvocationSettled{Status: workflow.InvocationFailed, Code: workflow.CodeRateLimited, RetryAt: start.Add(75 * time.Second), Usage: known(0, 0)})
