@@ -3,8 +3,11 @@ package script_test
 import (
 	"encoding/json"
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/evanw/esbuild/pkg/api"
 
 	"github.com/tenonrun/tenon/script"
 	"github.com/tenonrun/tenon/workflow"
@@ -302,7 +305,13 @@ func TestReader(t *testing.T) {
 	if err != nil || m.Name != "n" || m.WhenToUse != "w" || len(m.Phases) != 1 || m.Phases[0].Model != "m" {
 		t.Errorf("meta %+v, %v", m, err)
 	}
-	if !strings.Contains(script.Types(), "declare function agent") {
-		t.Error("the types do not declare agent")
+	built := api.Transform(script.Types(), api.TransformOptions{Loader: api.LoaderTS})
+	if len(built.Errors) > 0 {
+		t.Errorf("the types are not TypeScript: %v", built.Errors[0].Text)
+	}
+	for _, name := range []string{"agent", "parallel", "pipeline", "phase", "log", "args", "budget", "workflow", "ask", "shell", "verify", "artifact"} {
+		if !regexp.MustCompile(`declare (function|const) ` + name + `\b`).MatchString(script.Types()) {
+			t.Errorf("the types do not declare %s", name)
+		}
 	}
 }

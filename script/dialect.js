@@ -42,9 +42,7 @@
       if (typeof f !== "function") throw new TypeError(`pipeline() takes functions as stages, and stage ${i} is ${f === null ? "null" : typeof f}`);
     }
     const group = host.group("pipeline");
-    const walk = (value, item, index, k) => k === stages.length ? value
-      : host.after(host.within(group, index, stages[k], [value, item, index], `stage#${k + 1}`), (next) => walk(next, item, index, k + 1));
-    return host.gather(items.map((item, i) => host.after(host.within(group, i, () => item, []), (value) => walk(value, value, i, 0))), lost("pipeline()"));
+    return host.gather(items.map((item, i) => host.lead(group, i, item, stages, "stage")), lost("pipeline()"));
   });
   const call = (kind, payload) => attempt(() => host.call(kind, payload));
   const workflow = (ref, args) => attempt(() => {

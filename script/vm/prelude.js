@@ -56,6 +56,8 @@
   };
   const thenRaw = (promise, yes, no) => apply(rawThen, promise, [yes, no]);
 
+  const isNative = (value) => value instanceof NativePromise && value.then === then && value.constructor === NativePromise;
+
   // wait calls yes or no when value is settled. Foreign thenables are called in
   // the scope that waits.
   function wait(scope, value, yes, no) {
@@ -65,11 +67,11 @@
     }
     let method;
     try {
-      method = inside(scope, () => value.then, undefined, []);
-      if (method === then && value.constructor === NativePromise) {
+      if (isNative(value)) {
         thenRaw(value, yes, no);
         return;
       }
+      method = inside(scope, () => value.then, undefined, []);
     } catch (e) {
       thenRaw(settled, () => no(e));
       return;
@@ -220,21 +222,40 @@
     tell: (kind, payload) => { announce(kind, payload); },
     // inner tells whether the code runs in a script that another one loaded.
     inner: () => current.inner,
-    // group is a scope with parts that run in it, each once under its own index
-    // and, where an index has several, under the name of the part.
+    // group is a scope with parts that run in it, each under its own index.
     group: (kind) => child(kind),
-    within(group, index, f, list, part) {
-      const scope = sub(group, index, part);
+    within(group, index, f, list) {
+      const scope = sub(group, index);
       let value;
       try {
         value = inside(scope, f, undefined, list);
+        if (isNative(value)) return value;
       } catch (e) {
         return NativePromise.reject(e);
       }
       return new NativePromise((yes, no) => wait(scope, value, yes, no));
     },
-    // after runs f with the value of a promise, or g with its error, in no scope.
-    after: (promise, f, g) => thenRaw(promise, f, g),
+    // lead takes an item through stages, each in a part of its own.
+    lead(group, index, item, stages, part) {
+      return new NativePromise((yes, no) => {
+        let first;
+        const step = (value, k) => {
+          if (k === stages.length) {
+            yes(value);
+            return;
+          }
+          const scope = sub(group, index, part + "#" + (k + 1));
+          try {
+            value = inside(scope, stages[k], undefined, [value, first, index]);
+          } catch (e) {
+            no(e);
+            return;
+          }
+          wait(scope, value, (next) => step(next, k + 1), no);
+        };
+        wait(sub(group, index), item, (value) => step(first = value, 0), no);
+      });
+    },
     // gather waits for all; what fails is told to failed and becomes null.
     gather(promises, failed) {
       return new NativePromise((yes) => {

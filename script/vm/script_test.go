@@ -159,3 +159,16 @@ func FuzzMeta(f *testing.F) {
 		}
 	})
 }
+
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{"return 1", "import x from 'y'", "const x: number = 1", "for await (const x of y) { z`${x}` }", "class A { #x; async *m() { yield* this.#x } }"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		_, err := vm.Parse("x.js", []byte(meta+body))
+		var e *vm.SyntaxError
+		if err != nil && (!errors.As(err, &e) || e.Line < 1 || e.Column < 1 || e.Msg == "") {
+			t.Fatalf("error %v", err)
+		}
+	})
+}
