@@ -70,12 +70,7 @@ func (p *program) cancel() {
 // end stops what is open; the run ends when nothing runs any more.
 func (p *program) end(e *workflow.Ended) {
 	if p.ending != nil {
-		if e.Status == workflow.StatusCancelled && p.ending.Completion == nil {
-			return
-		}
-		p.ending = e
-		p.rest()
-		return
+		return // the first end stands
 	}
 	p.ending = e
 	for _, k := range p.sorted() {

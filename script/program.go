@@ -34,6 +34,7 @@ type program struct {
 	phase       string
 	agents      int
 	dead        int // required agents that died
+	notes       int
 	spent       int64
 	budget      int64 // 0 is none
 	reuse       *reuse
@@ -43,6 +44,13 @@ type program struct {
 	begun       bool
 	ended       bool
 }
+
+// Kinds of notes of the dialect.
+const (
+	noteLog   = "log"
+	noteLost  = "lost" // an item of a list that threw
+	notePhase = "phase"
+)
 
 // States of a call.
 const (
@@ -134,13 +142,15 @@ func (p *program) accept(c vm.Call) error {
 	if p.ending != nil || p.ended {
 		return errors.New("the run is over")
 	}
-	switch c.Kind {
-	case "log", "lost", "phase":
+	if c.Kind == noteLog || c.Kind == noteLost || c.Kind == notePhase {
 		return p.note(c)
 	}
 	r, err := p.readRequest(c.Kind, c.Payload)
 	if err != nil {
 		return err
+	}
+	if len(p.records) >= maxCalls {
+		return thrown("Error", workflow.CodeRecursionLimit, fmt.Sprintf("the script has made %d calls; that is the most for one run", maxCalls))
 	}
 	if c.Kind == kindAgent {
 		if err := p.allow(); err != nil {
@@ -190,7 +200,7 @@ func (p *program) enter(k *call) {
 	p.records = append(p.records, Call{
 		ID: k.id, Kind: k.kind, Scope: k.at.Scope, Digest: k.digest, Occurrence: p.occurrences[place], Label: k.label, Phase: k.phase,
 	})
-	p.calls[k.id] = k
+	p.calls[k.id] = k // names are unique, see package vm
 	if p.reuse != nil {
 		if c := p.reuse.find(p.records[k.record]); c != nil {
 			k.taken, k.self = c, true
@@ -228,11 +238,17 @@ func (p *program) note(c vm.Call) error {
 	if err := json.Unmarshal(c.Payload, &message); err != nil {
 		return invalid("%s() takes a text", c.Kind)
 	}
+	if p.notes++; p.notes > maxNotes {
+		if p.notes == maxNotes+1 {
+			p.warn(fmt.Sprintf("the script logs more than %d lines; the rest is dropped", maxNotes))
+		}
+		return nil
+	}
 	kind := workflow.NoteLog
 	switch c.Kind {
-	case "phase":
+	case notePhase:
 		p.phase, kind = message, workflow.NotePhase
-	case "lost":
+	case noteLost:
 		kind = workflow.NoteWarning
 	}
 	message = text.Head(message, maxNote, "…")
@@ -240,8 +256,14 @@ func (p *program) note(c vm.Call) error {
 	return nil
 }
 
-// maxNote bounds a note, in characters.
-const maxNote = 4000
+// Bounds of notes, in characters and of a run.
+const (
+	maxNote  = 4000
+	maxNotes = 10_000
+)
+
+// maxCalls bounds all calls of a run, agents or not.
+const maxCalls = 2 * workflow.HighestMaxAgents
 
 // warn leaves a warning of the host.
 func (p *program) warn(message string) {

@@ -13,14 +13,15 @@
 
   // Scopes. A scope's name is its kind and the ordinal of its creation in the
   // scope above; code in one scope is sequential, so names never depend on the
-  // order in which things complete.
+  // order in which things complete. Outside is where the engine itself calls a
+  // foreign thenable; names there are only the same in a replay.
   const root = { up: null, name: "", path: "", inner: false, counts: create(null) };
   const outside = { up: null, name: "~", path: "~", inner: false, counts: create(null) };
   let current = outside, bare = false;
 
   const count = (scope, kind) => (scope.counts[kind] = (scope.counts[kind] | 0) + 1);
   const made = (up, name) => ({ up, name, path: undefined, inner: up.inner, counts: create(null) });
-  const child = (kind) => made(current, current === outside ? kind : kind + "#" + count(current, kind));
+  const child = (kind) => made(current, kind + "#" + count(current, kind));
   const sub = (group, index, part) => made(group.up, group.name + "[" + index + "]" + (part === undefined ? "" : "/" + part));
 
   function pathOf(scope) {
