@@ -257,7 +257,19 @@ func (a *Agents) Locked(n Named) (*composition.Resolution, error) {
 		return nil, workflow.Errorf(workflow.CodeNotFound, "there is no lock %s/%s", project.Folder, composition.LockFile).
 			WithHint("write one with tenon composition resolve, or name two versions")
 	}
-	return a.Resolve(n.Kind, n.Name, composition.Options{Lock: a.lock})
+	ref, err := composition.ParseRef(n.Kind, n.Name)
+	if err != nil {
+		return nil, workflow.Errorf(workflow.CodeInvalidArguments, "%w", err)
+	}
+	kept, err := a.Shelf.Items()
+	if err != nil {
+		return nil, err
+	}
+	// Files may have changed since, so what was kept is asked first.
+	if r, err := resolve(composition.NewCatalog(kept), n.Kind, ref, composition.Options{Lock: a.lock}); err == nil {
+		return r, nil
+	}
+	return resolve(a.Catalog, n.Kind, ref, composition.Options{Lock: a.lock})
 }
 
 // update renews the lock for a run that asks for it, for what its workflow names.

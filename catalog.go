@@ -83,10 +83,14 @@ func (a *Agents) Resolve(kind composition.Kind, name string, o composition.Optio
 	if err != nil {
 		return nil, workflow.Errorf(workflow.CodeInvalidArguments, "%w", err)
 	}
+	return resolve(a.Catalog, kind, ref, o)
+}
+
+func resolve(c *composition.Catalog, kind composition.Kind, ref composition.Ref, o composition.Options) (*composition.Resolution, error) {
 	if kind == composition.KindComposition {
-		return composition.Resolve(a.Catalog, ref, o)
+		return composition.Resolve(c, ref, o)
 	}
-	return composition.ResolveAgent(a.Catalog, ref, o)
+	return composition.ResolveAgent(c, ref, o)
 }
 
 // keep publishes what a run uses, so that it is there when the run goes on.

@@ -75,6 +75,9 @@ func (t *Tenon) alone(s Alone) (kind composition.Kind, ref composition.Ref, err 
 	if err := t.knowsAgent(agent.Name{Agent: s.Agent, Composition: s.Composition}); err != nil {
 		return kind, ref, err
 	}
+	if err := t.bound(kind, ref, s.Inputs); err != nil {
+		return kind, ref, err
+	}
 	var spec json.RawMessage
 	if s.Deliverable != "" {
 		if spec, err = json.Marshal(s.Deliverable); err != nil {
@@ -85,6 +88,31 @@ func (t *Tenon) alone(s Alone) (kind composition.Kind, ref composition.Ref, err 
 		return kind, ref, nil
 	}
 	return kind, ref, t.knowsContract(spec, s.Overlays)
+}
+
+// bound tries whether the workspace of a composition can be made from inputs, on
+// this machine.
+func (t *Tenon) bound(kind composition.Kind, ref composition.Ref, inputs json.RawMessage) error {
+	a, err := t.agents()
+	if err != nil {
+		return err
+	}
+	r, err := resolve(a.Catalog, kind, ref, composition.Options{Draft: true})
+	if err != nil || len(r.Composition.Workspace) == 0 {
+		return err
+	}
+	block, err := runcontext.CompileBlock(r.Composition.Workspace)
+	if err != nil {
+		return fmt.Errorf("the workspace of %s: %w", ref, err)
+	}
+	w, err := block.Bind(inputs, "workflow")
+	if err == nil {
+		_, _, err = t.environ(w)
+	}
+	if err != nil {
+		return fmt.Errorf("the workspace of %s: %w", ref, err)
+	}
+	return nil
 }
 
 // params are those of the node.

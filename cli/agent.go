@@ -85,6 +85,7 @@ type itemRow struct {
 	Kept        bool                  `json:"kept,omitempty"`     // a version that was published, not a file
 	Implicit    bool                  `json:"implicit,omitempty"` // a run published it
 	HiddenBy    string                `json:"hiddenBy,omitempty"`
+	Changed     bool                  `json:"changed,omitempty"` // since this version was published
 	Digest      string                `json:"digest"`
 	Source      string                `json:"source"`
 	Description string                `json:"description,omitempty"`
@@ -94,11 +95,16 @@ type itemRow struct {
 // rows lists the items of a kind; hidden files tell by which they are hidden.
 func rows(all *tenon.Agents, kind composition.Kind) []itemRow {
 	out := []itemRow{}
-	first := map[string]*composition.Item{}
+	first, kept := map[string]*composition.Item{}, map[string]string{}
+	for _, it := range all.Items(kind) {
+		if it.Stored {
+			kept[string(it.Tier)+" "+it.Ref().String()] = it.Digest
+		}
+	}
 	for _, it := range all.Items(kind) {
 		r := itemRow{
 			Name: it.Name(), Version: it.Version, Revision: it.Revision, Tier: it.Tier, Lifecycle: it.Lifecycle, Kept: it.Stored, Implicit: it.Implicit,
-			Digest: it.Digest, Source: it.Source, Description: it.Description(), Problems: findingsOf(it.Err),
+			Digest: it.Digest, Changed: differs(it, kept[string(it.Tier)+" "+it.Ref().String()]), Source: it.Source, Description: it.Description(), Problems: findingsOf(it.Err),
 		}
 		switch f := first[it.Name()]; {
 		case it.Stored:
@@ -112,6 +118,11 @@ func rows(all *tenon.Agents, kind composition.Kind) []itemRow {
 	return out
 }
 
+// differs reports whether a file differs from what was published as its version.
+func differs(it *composition.Item, kept string) bool {
+	return !it.Stored && it.Lifecycle == composition.Published && kept != "" && kept != it.Digest
+}
+
 // state is the lifecycle of a row, or what is more important.
 func (r itemRow) state() string {
 	switch {
@@ -119,6 +130,8 @@ func (r itemRow) state() string {
 		return "broken"
 	case r.HiddenBy != "":
 		return "hidden"
+	case r.Changed:
+		return "changed"
 	case r.Kept && r.Implicit:
 		return "used"
 	case r.Kept && r.Lifecycle == composition.Published:
@@ -146,6 +159,9 @@ func (a *app) itemsCmd(kind composition.Kind) *cobra.Command {
 			for _, r := range list {
 				for _, p := range r.Problems {
 					fmt.Fprintln(a.std.Err, "broken:", p)
+				}
+				if r.Changed {
+					fmt.Fprintf(a.std.Err, "warning: %s differs from the %s %s@%s that was published: give it a new version\n", r.Source, kind, r.Name, r.Version)
 				}
 				if r.HiddenBy != "" {
 					fmt.Fprintf(a.std.Err, "warning: the %s %s in %s is hidden by %s\n", kind, r.Name, r.Source, r.HiddenBy)

@@ -117,8 +117,11 @@ func checkItem(all *tenon.Agents, it *composition.Item, draft bool) checked {
 		r.Warnings = findingsOf(found.Warnings)
 	}
 	r.Problems = append(r.Problems, findingsOf(err)...)
-	for i := range r.Problems {
-		r.Problems[i].File = cmp.Or(r.Problems[i].File, it.Source)
+	for i, p := range r.Problems {
+		if p.File == "" && p.Pointer != "" { // of the workspace block, which has no lines of its own
+			r.Problems[i].Message = "workspace" + p.Pointer + ": " + p.Message
+		}
+		r.Problems[i].File = cmp.Or(p.File, it.Source)
 	}
 	r.Valid = len(r.Problems) == 0
 	return r

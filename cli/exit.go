@@ -91,6 +91,8 @@ type problem struct {
 		Message string        `json:"message"`
 		Hint    string        `json:"hint,omitempty"`
 		Issues  []load.Issue  `json:"issues,omitempty"`
+		// Problems are findings in files that are no workflows.
+		Problems []finding `json:"problems,omitempty"`
 	} `json:"error"`
 }
 
@@ -127,8 +129,12 @@ func (a *app) printProblem(err error, code int) {
 		p.Error.Code = workflow.CodeInvalidArguments
 	}
 	var issues load.Issues
-	if errors.As(err, &issues) {
+	var misread source.Errors
+	switch {
+	case errors.As(err, &issues):
 		p.Error.Issues = issues
+	case errors.As(err, &misread):
+		p.Error.Problems = findingsOf(err)
 	}
 	if a.jsonl {
 		a.begin("")
