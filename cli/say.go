@@ -218,6 +218,29 @@ func (a *app) tell(ctx context.Context, args []string, last bool, c engine.Contr
 	})
 }
 
+func (a *app) skipCmd() *cobra.Command {
+	var last bool
+	var reason string
+	c := &cobra.Command{
+		Use:   "skip [RUN] AGENT",
+		Short: "Stop one agent of a run; the run goes on without it",
+		Long: `An agent that another one started is stopped, and the other one is told. AGENT
+is its label or key, as "tenon show --agents" lists it, or the node or visit of
+an agent, which then fails with the code skipped.`,
+		Args: cobra.RangeArgs(1, 2),
+	}
+	lastFlag(c, &last)
+	c.Flags().StringVar(&reason, "reason", "", "why, told to the agent that started it")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		n := len(args) - 1
+		if !last && n == 0 {
+			return usage(errors.New("skip needs a run (or --last) and an agent"))
+		}
+		return a.tell(cmd.Context(), args[:n], last, engine.Control{Skip: args[n], Reason: reason}, "the agent is stopped")
+	}
+	return c
+}
+
 func (a *app) signalCmd() *cobra.Command {
 	var d drive
 	var last, noRun bool

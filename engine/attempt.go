@@ -28,7 +28,8 @@ type attempt struct {
 	cancel context.CancelCauseFunc
 	paused bool // it asked: its end is no result
 	mu     sync.Mutex
-	word   string // streamed and not shown yet
+	scopes map[string]context.CancelCauseFunc // of agents that were started, by key
+	word   string                             // streamed and not shown yet
 	again  *admission.Verdict
 	proven bool // the candidate stood verified when it began
 }
@@ -299,7 +300,9 @@ func (m *done) handle(r *run) error {
 		return err
 	}
 	about := refOf(a.cmd, a.number)
-	if cause := context.Cause(a.ctx); cause != nil && m.err != nil && !errors.Is(cause, context.Canceled) {
+	if cause := context.Cause(a.ctx); m.err != nil && workflow.CodeOf(cause) == workflow.CodeSkipped {
+		return r.failed(a, about, cause)
+	} else if cause != nil && m.err != nil && !errors.Is(cause, context.Canceled) {
 		return r.record(about, r.lostTo(a, cause))
 	}
 	if m.err != nil {

@@ -23,6 +23,8 @@ type Control struct {
 	Cancel  *workflow.CancelRequested
 	Pause   bool
 	Steer   string
+	Skip    string // agent to be stopped: its label or key, or the node or visit of one
+	Reason  string // of Skip
 	Agent   string // label of the agent that Steer is for; "" is the first that can hear it
 	Signal  *workflow.Signal
 	Raise   *workflow.LimitRaised
@@ -75,6 +77,10 @@ func (e *Engine) Send(ctx context.Context, id workflow.RunID, c Control) error {
 	case c.Steer != "":
 		m.Kind, data = store.ControlSteer, workflow.Steered{Text: c.Steer, Agent: c.Agent, By: c.By}
 		err = checkSteer(c.Steer)
+	case c.Skip != "":
+		var who workflow.AgentSkipped
+		who, err = findSkipped(s, c)
+		m.Kind, data = store.ControlSkip, who
 	case c.Signal != nil:
 		m.Kind, data = store.ControlSignal, c.Signal
 	case c.Raise != nil:
@@ -246,6 +252,8 @@ func (r *run) take(c store.Control) (bool, error) {
 	case store.ControlSteer:
 		var p workflow.Steered
 		return true, r.decoded(c, &p, func() error { return r.record(ref{}, &p) })
+	case store.ControlSkip:
+		return true, r.takeSkip(c)
 	case store.ControlSignal:
 		var p workflow.Signal
 		return true, r.decoded(c, &p, func() error { p.By = c.By; return r.record(ref{}, &p) })

@@ -15,6 +15,9 @@ type Spawner interface {
 	Spawn(ctx context.Context, a workflow.AgentStarted) error
 	// Despawn records how an agent ended; an agent that ended stays ended.
 	Despawn(ctx context.Context, e workflow.AgentEnded) error
+	// Scope is the context of an agent: it ends when a person wants the agent
+	// stopped, with a cause whose code is CodeSkipped. release ends it anyway.
+	Scope(ctx context.Context, key string) (scope context.Context, release func())
 	// Left tells how near an agent is to its limits, and those of the agents above
 	// it, before it makes a call; nothing is told about a call that has settled.
 	Left(ctx context.Context, agent, call string) (workflow.Allowance, error)

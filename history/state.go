@@ -39,6 +39,7 @@ type Memory struct {
 	Agents   map[workflow.VisitID]*ledger.Tree              `json:"agents,omitempty"`   // of open visits
 	Steering map[workflow.VisitID][]string                  `json:"steering,omitempty"` // texts claimed by open visits
 	Heard    map[workflow.VisitID]map[string][]string       `json:"heard,omitempty"`    // by open visits, at moments of theirs
+	Skipped  map[workflow.VisitID]map[string]string         `json:"skipped,omitempty"`  // agents of open visits that a person wants stopped, and why
 	Texts    map[int64]string                               `json:"texts,omitempty"`    // steering not claimed yet, by seq
 	Warnings []string                                       `json:"warnings,omitempty"`
 	Ended    *workflow.Ended                                `json:"ended,omitempty"`
@@ -71,7 +72,7 @@ func newMemory() Memory {
 		Timers: map[workflow.VisitID]workflow.Time{}, Children: map[workflow.VisitID]workflow.ChildStarted{},
 		Memos: map[workflow.VisitID]map[string]workflow.Value{}, Intents: map[workflow.VisitID]map[string]workflow.Value{}, Calls: map[workflow.VisitID]int{},
 		Tries: map[workflow.VisitID]map[string]int{}, Live: map[string]LiveCall{},
-		Agents: map[workflow.VisitID]*ledger.Tree{}, Heard: map[workflow.VisitID]map[string][]string{},
+		Agents: map[workflow.VisitID]*ledger.Tree{}, Heard: map[workflow.VisitID]map[string][]string{}, Skipped: map[workflow.VisitID]map[string]string{},
 		Kept: map[workflow.VisitID]workflow.EvidenceKept{}, AI: map[workflow.VisitID]bool{}, Steering: map[workflow.VisitID][]string{}, Texts: map[int64]string{},
 	}
 }
@@ -226,6 +227,11 @@ func (s *State) noteRun(e workflow.Event) {
 	switch p := e.Payload.(type) {
 	case *workflow.Steered:
 		m.Texts[e.Seq] = p.Text
+	case *workflow.AgentSkipped:
+		if m.Skipped[p.Visit] == nil {
+			m.Skipped[p.Visit] = map[string]string{}
+		}
+		m.Skipped[p.Visit][p.Key] = p.Reason
 	case *workflow.SteerHeard:
 		s.noteHeard(e.VisitID(), p)
 	case *workflow.LimitRaised:
@@ -367,6 +373,7 @@ func (s *State) forget(v workflow.VisitID) {
 	delete(m.Timers, v)
 	delete(m.Agents, v)
 	delete(m.Heard, v)
+	delete(m.Skipped, v)
 	delete(m.Memos, v)
 	delete(m.Intents, v)
 	delete(m.Calls, v)

@@ -187,6 +187,8 @@ func (s *Sink) aboutRun(p workflow.Payload) {
 		p.Reasons = s.texts(p.Reasons)
 	case *workflow.Signal:
 		s.value(&p.Value)
+	case *workflow.AgentSkipped:
+		s.text(&p.Reason)
 	case *workflow.Steered:
 		s.text(&p.Text)
 	case *workflow.CancelRequested:

@@ -146,6 +146,7 @@ const (
 	ControlCancel  = "cancel"
 	ControlPause   = "pause"
 	ControlSteer   = "steer"
+	ControlSkip    = "skip"
 	ControlSignal  = "signal"
 	ControlRaise   = "raise"
 )

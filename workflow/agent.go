@@ -47,6 +47,15 @@ type AgentStarted struct {
 	Limits   *AgentLimits `json:"limits,omitempty"`
 }
 
+// AgentSkipped says that a person wants an agent stopped: the one that started it
+// is told, and goes on without it.
+type AgentSkipped struct {
+	Visit  VisitID `json:"visit"`
+	Key    string  `json:"key,omitempty"` // of the agent; "" is that of the visit, which then fails
+	By     string  `json:"by,omitempty"`
+	Reason string  `json:"reason,omitempty"`
+}
+
 // How an agent ended.
 const (
 	AgentSucceeded = "succeeded"

@@ -91,6 +91,7 @@ const (
 	CodeTimeout            Code = "timeout"
 	CodeIdleTimeout        Code = "idle_timeout"
 	CodeBudgetExhausted    Code = "budget_exhausted"
+	CodeSkipped            Code = "skipped"
 	CodeAgentBudget        Code = "agent_budget_exhausted"
 	CodeCompositionBudget  Code = "composition_budget_exceeded"
 	CodeFailFast           Code = "fail_fast"

@@ -25,6 +25,7 @@ const (
 	TypeChildEnded         EventType = "child_ended"
 	TypeSignal             EventType = "signal"
 	TypeSteered            EventType = "steered"
+	TypeAgentSkipped       EventType = "agent_skipped"
 	TypeSteerHeard         EventType = "steer_heard"
 	TypeLimitRaised        EventType = "limit_raised"
 	TypePaused             EventType = "paused"
@@ -59,6 +60,7 @@ var payloads = map[EventType]func() Payload{
 	TypeChildEnded:         func() Payload { return new(ChildEnded) },
 	TypeSignal:             func() Payload { return new(Signal) },
 	TypeSteered:            func() Payload { return new(Steered) },
+	TypeAgentSkipped:       func() Payload { return new(AgentSkipped) },
 	TypeSteerHeard:         func() Payload { return new(SteerHeard) },
 	TypeLimitRaised:        func() Payload { return new(LimitRaised) },
 	TypePaused:             func() Payload { return new(Paused) },
@@ -89,6 +91,9 @@ func (*Progress) EventType() EventType { return TypeProgress }
 
 // EventType is TypeStepIntended.
 func (*StepIntended) EventType() EventType { return TypeStepIntended }
+
+// EventType is TypeAgentSkipped.
+func (*AgentSkipped) EventType() EventType { return TypeAgentSkipped }
 
 // EventType is TypeSteerHeard.
 func (*SteerHeard) EventType() EventType { return TypeSteerHeard }

@@ -87,7 +87,12 @@ func (w *work) spawn(ctx context.Context, t tool.Task) (tool.TaskDone, error) {
 		return tool.TaskDone{}, w.park(err)
 	}
 	w.l.progress("%s starts %s", w.brief, started.Label)
-	reply, err := c.Executor.Execute(ctx, c.Turn, w.l.Host)
+	scope, release := host.Scope(ctx, started.Key)
+	reply, err := c.Executor.Execute(scope, c.Turn, w.l.Host)
+	if cause := context.Cause(scope); err != nil && ctx.Err() == nil && workflow.CodeOf(cause) == workflow.CodeSkipped {
+		err = cause
+	}
+	release()
 	if err != nil && (ctx.Err() != nil || !ends(err)) {
 		return tool.TaskDone{}, w.park(err)
 	}
@@ -148,7 +153,7 @@ func refusal(r *executor.SpawnRefused) error {
 var own = []workflow.Code{
 	workflow.CodeRecursionLimit, workflow.CodeNoProgress, workflow.CodeStructuredOutput, workflow.CodeProviderRefused,
 	workflow.CodeIncompleteResponse, workflow.CodeTimeout, workflow.CodeIdleTimeout, workflow.CodeContextLength, workflow.CodeModelUnknown,
-	workflow.CodeProviderRequest, workflow.CodeNativeCommand,
+	workflow.CodeProviderRequest, workflow.CodeNativeCommand, workflow.CodeSkipped,
 }
 
 func ends(err error) bool { return slices.Contains(own, workflow.CodeOf(err)) }
