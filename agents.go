@@ -251,6 +251,26 @@ func (a *Agents) Repin(names []Named, dry bool) (Pins, error) {
 	return p, errors.Join(bad...)
 }
 
+// hiding tells which of the things that are used hide others of their name.
+func (a *Agents) hiding(used []*composition.Item) []string {
+	var out []string
+	for _, it := range used {
+		if it.Stored {
+			continue
+		}
+		var hidden []string
+		for _, o := range a.Items(it.Kind) {
+			if !o.Stored && o.Name() == it.Name() && o.Source != it.Source {
+				hidden = append(hidden, o.Source)
+			}
+		}
+		if len(hidden) > 0 {
+			out = append(out, fmt.Sprintf("the %s %s of the tier %s (%s) hides %s", it.Kind, it.Name(), it.Tier, it.Source, strings.Join(hidden, ", ")))
+		}
+	}
+	return out
+}
+
 // Locked resolves a name as the lock has it.
 func (a *Agents) Locked(n Named) (*composition.Resolution, error) {
 	if a.lock == nil {

@@ -159,6 +159,7 @@ func (t *Tenon) gather(ctx context.Context, q Request, names []agent.Name) (map[
 		for _, w := range r.Warnings {
 			warnings = append(warnings, w.Error())
 		}
+		warnings = append(warnings, a.hiding(r.Items)...)
 	}
 	loose := a.options(q.Draft)
 	loose.Loose = true
