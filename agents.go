@@ -12,6 +12,7 @@ import (
 
 	"github.com/tenonrun/tenon/composition"
 	"github.com/tenonrun/tenon/composition/shelf"
+	"github.com/tenonrun/tenon/internal/source"
 	"github.com/tenonrun/tenon/piece/agent"
 	"github.com/tenonrun/tenon/project"
 	"github.com/tenonrun/tenon/workflow"
@@ -94,10 +95,31 @@ func (a *Agents) file(n Named) (*composition.Item, error) {
 			return it, nil
 		}
 	}
-	if _, err := a.Find(n.Kind, composition.Ref{Org: ref.Org, Slug: ref.Slug}, composition.Options{Draft: true}); err != nil {
-		return nil, workflow.Errorf(workflow.CodeInvalidArguments, "%w", err)
+	if _, err := a.Look(Named{n.Kind, ref.Name()}, true); err != nil {
+		return nil, err
 	}
 	return nil, workflow.Errorf(workflow.CodeNotFound, "no file holds the %s %s", n.Kind, ref).WithHint("what is published is taken from a file: tenon %s show %s", n.Kind, ref.Name())
+}
+
+// Look returns what a name stands for, without all that it refers to.
+func (a *Agents) Look(n Named, draft bool) (*composition.Item, error) {
+	ref, err := composition.ParseRef(n.Kind, n.Name)
+	if err != nil {
+		return nil, workflow.Errorf(workflow.CodeInvalidArguments, "%w", err)
+	}
+	it, err := a.Find(n.Kind, ref, composition.Options{Draft: draft})
+	var found source.Errors
+	if !errors.As(err, &found) || len(found) == 0 {
+		return it, err
+	}
+	e := &workflow.Error{Code: workflow.CodeInvalidComposition, Msg: found[0].Message, Hint: found[0].Hint, Err: found}
+	switch found[0].Code {
+	case composition.FindingNotPublished:
+		e.Code = workflow.CodeNotPublished
+	case composition.FindingVersion:
+		e.Code = workflow.CodeVersionConflict
+	}
+	return nil, e
 }
 
 // records are the published versions of an item's name in its tier.
@@ -213,9 +235,12 @@ func (a *Agents) Repin(names []Named, dry bool) (Pins, error) {
 	if a.lock != nil {
 		p.Was = a.lock
 	}
-	if len(names) > 0 {
+	switch {
+	case len(names) > 0 && a.torn != nil:
+		return p, a.torn
+	case len(names) > 0:
 		p.Is = p.Was
-	} else {
+	default:
 		for _, kind := range []composition.Kind{composition.KindComposition, composition.KindAgent} {
 			for _, it := range a.Items(kind) {
 				switch {
@@ -273,6 +298,9 @@ func (a *Agents) hiding(used []*composition.Item) []string {
 
 // Locked resolves a name as the lock has it.
 func (a *Agents) Locked(n Named) (*composition.Resolution, error) {
+	if a.torn != nil {
+		return nil, a.torn
+	}
 	if a.lock == nil {
 		return nil, workflow.Errorf(workflow.CodeNotFound, "there is no lock %s/%s", project.Folder, composition.LockFile).
 			WithHint("write one with tenon composition resolve, or name two versions")
@@ -291,6 +319,9 @@ func (a *Agents) Locked(n Named) (*composition.Resolution, error) {
 	}
 	return resolve(a.Catalog, n.Kind, ref, composition.Options{Lock: a.lock})
 }
+
+// Unlocked reports whether there is no lock that can be used.
+func (a *Agents) Unlocked() bool { return a.lock == nil }
 
 // update renews the lock for a run that asks for it, for what its workflow names.
 func (a *Agents) update(q Request, names []agent.Name) error {

@@ -31,6 +31,7 @@ type Agents struct {
 
 	t    *Tenon
 	lock *composition.Lock // nil without a file
+	torn error             // why the file cannot be used; nil for one that can, or none
 }
 
 // Agents reads all agents, skills and compositions: those of the repository, of
@@ -47,8 +48,8 @@ func (t *Tenon) Agents(ctx context.Context) (*Agents, error) {
 		return nil, err
 	}
 	a.Catalog = found.Catalog(kept)
-	a.lock, err = t.readLock()
-	return a, err
+	a.lock, a.torn = t.readLock()
+	return a, nil
 }
 
 // LockPath is where the lock of the project's agents is.

@@ -72,10 +72,7 @@ func (t *Tenon) alone(s Alone) (kind composition.Kind, ref composition.Ref, err 
 	if strings.TrimSpace(s.Prompt) == "" {
 		return kind, ref, workflow.Errorf(workflow.CodeInvalidArguments, "the %s %s is given nothing to do", kind, ref).WithHint("write what it shall do as the prompt")
 	}
-	if err := t.knowsAgent(agent.Name{Agent: s.Agent, Composition: s.Composition}); err != nil {
-		return kind, ref, err
-	}
-	if err := t.bound(kind, ref, s.Inputs); err != nil {
+	if err := t.bound(agent.Name{Agent: s.Agent, Composition: s.Composition}, s.Inputs); err != nil {
 		return kind, ref, err
 	}
 	var spec json.RawMessage
@@ -90,27 +87,42 @@ func (t *Tenon) alone(s Alone) (kind composition.Kind, ref composition.Ref, err 
 	return kind, ref, t.knowsContract(spec, s.Overlays)
 }
 
-// bound tries whether the workspace of a composition can be made from inputs, on
-// this machine.
-func (t *Tenon) bound(kind composition.Kind, ref composition.Ref, inputs json.RawMessage) error {
+// known resolves what a node names: as the lock has it, or else as it is, drafts
+// too. The run itself is held to the lock.
+func (t *Tenon) known(n agent.Name) (*composition.Resolution, error) {
 	a, err := t.agents()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r, err := resolve(a.Catalog, kind, ref, composition.Options{Draft: true})
+	kind, name := composition.KindAgent, n.Agent
+	if n.Composition != "" {
+		kind, name = composition.KindComposition, n.Composition
+	}
+	if a.lock != nil {
+		if r, err := a.Resolve(kind, name, a.options(false)); err == nil {
+			return r, nil
+		}
+	}
+	return a.Resolve(kind, name, composition.Options{Draft: true})
+}
+
+// bound tries whether the workspace of a composition can be made from inputs, on
+// this machine.
+func (t *Tenon) bound(n agent.Name, inputs json.RawMessage) error {
+	r, err := t.known(n)
 	if err != nil || len(r.Composition.Workspace) == 0 {
 		return err
 	}
 	block, err := runcontext.CompileBlock(r.Composition.Workspace)
 	if err != nil {
-		return fmt.Errorf("the workspace of %s: %w", ref, err)
+		return fmt.Errorf("the workspace of %s: %w", n.Composition, err)
 	}
 	w, err := block.Bind(inputs, "workflow")
 	if err == nil {
 		_, _, err = t.environ(w)
 	}
 	if err != nil {
-		return fmt.Errorf("the workspace of %s: %w", ref, err)
+		return fmt.Errorf("the workspace of %s: %w", n.Composition, err)
 	}
 	return nil
 }

@@ -312,11 +312,7 @@ func (a *app) itemCmd(kind composition.Kind) *cobra.Command {
 // lookUp resolves a name and gathers what belongs to it.
 func lookUp(all *tenon.Agents, n tenon.Named, draft bool) (itemView, error) {
 	o := composition.Options{Draft: draft}
-	ref, err := composition.ParseRef(n.Kind, n.Name)
-	if err != nil {
-		return itemView{}, usage(err)
-	}
-	it, err := all.Find(n.Kind, ref, o)
+	it, err := all.Look(n, draft)
 	if err != nil {
 		return itemView{}, err
 	}

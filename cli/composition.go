@@ -91,7 +91,7 @@ func checkNamed(all *tenon.Agents, name string, draft bool) (checked, error) {
 			return checkItem(all, it, draft), nil
 		}
 	}
-	it, err := all.Find(composition.KindComposition, ref, composition.Options{Draft: draft})
+	it, err := all.Look(tenon.Named{Kind: composition.KindComposition, Name: name}, draft)
 	if err != nil {
 		return checked{}, err
 	}
@@ -224,7 +224,7 @@ Drafts are never pinned.`,
 				return err
 			}
 			changed := p.Changed()
-			write := !check && !dry && (len(changed) > 0 || !exists(t.LockPath()))
+			write := !check && !dry && (len(changed) > 0 || all.Unlocked())
 			if write {
 				if err := all.WriteLock(p.Is); err != nil {
 					return err
@@ -238,11 +238,6 @@ Drafts are never pinned.`,
 		})
 	}
 	return c
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 // kinds reads names of compositions, and of agents after "agent:".
