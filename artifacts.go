@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sync"
 
 	"github.com/tenonrun/tenon/artifact"
 	"github.com/tenonrun/tenon/artifact/disk"
+	"github.com/tenonrun/tenon/internal/text"
 	"github.com/tenonrun/tenon/piece"
 	nodes "github.com/tenonrun/tenon/piece/artifact"
 	"github.com/tenonrun/tenon/store"
@@ -95,7 +97,7 @@ func (a *Artifacts) Shared(ctx context.Context, name string) (artifact.Collectio
 	if len(heads) > 0 {
 		return nil, workflow.Errorf(workflow.CodeInvalidArtifactID, "the collection %q has the name of a run", name).WithHint("choose another name")
 	}
-	return a.all.Open(ctx, name)
+	return a.open(ctx, name)
 }
 
 // Of returns the collection of a run, and its name: that of the run at the top of
@@ -108,7 +110,7 @@ func (a *Artifacts) Of(ctx context.Context, run workflow.RunID) (string, artifac
 
 func (a *Artifacts) of(ctx context.Context, run workflow.RunID) (string, artifact.Collection, error) {
 	if name, ok := a.ready[run]; ok {
-		c, err := a.all.Open(ctx, name)
+		c, err := a.open(ctx, name)
 		return name, c, err
 	}
 	h, err := a.head(ctx, run)
@@ -119,7 +121,7 @@ func (a *Artifacts) of(ctx context.Context, run workflow.RunID) (string, artifac
 		return "", nil, err
 	}
 	name := string(h.Run)
-	c, err := a.all.Open(ctx, name)
+	c, err := a.open(ctx, name)
 	if err != nil {
 		return "", nil, fmt.Errorf("opening the artifacts of run %s: %w", h.Run, err)
 	}
@@ -128,6 +130,49 @@ func (a *Artifacts) of(ctx context.Context, run workflow.RunID) (string, artifac
 	}
 	a.ready[run] = name
 	return name, c, nil
+}
+
+// Named returns a collection that holds something, by its whole name; false when
+// there is none. It is also for those whose run is gone.
+func (a *Artifacts) Named(ctx context.Context, name string) (artifact.Collection, bool, error) {
+	names, err := a.all.Names(ctx)
+	if err != nil || !slices.Contains(names, name) {
+		return nil, false, err
+	}
+	c, err := a.open(ctx, name)
+	return c, err == nil, err
+}
+
+func (a *Artifacts) open(ctx context.Context, name string) (artifact.Collection, error) {
+	c, err := a.all.Open(ctx, name)
+	return guarded{c, a.t.redact}, err
+}
+
+// guarded takes secrets out of what is written.
+type guarded struct {
+	artifact.Collection
+	redact *text.Redactor
+}
+
+// Put keeps a draft without its secrets.
+func (g guarded) Put(ctx context.Context, d artifact.Draft) (artifact.Receipt, error) {
+	d.Title = g.redact.Redact(d.Title)
+	if artifact.KindOf(d.Mime) != artifact.Image { // whose letters mean nothing
+		d.Content = g.redact.Redact(d.Content)
+	}
+	return g.Collection.Put(ctx, d)
+}
+
+// Edit keeps a text without its secrets.
+func (g guarded) Edit(ctx context.Context, e artifact.Edit) (artifact.Descriptor, error) {
+	now, err := g.Get(ctx, e.Artifact)
+	if err != nil {
+		return artifact.Descriptor{}, err
+	}
+	if now.Kind != artifact.Image {
+		e.Content = g.redact.Redact(e.Content)
+	}
+	return g.Collection.Edit(ctx, e)
 }
 
 func (a *Artifacts) head(ctx context.Context, run workflow.RunID) (store.Head, error) {
@@ -219,7 +264,7 @@ func (a *Artifacts) continued(ctx context.Context, from, to workflow.RunID) erro
 	if err != nil {
 		return err
 	}
-	c, err := a.all.Open(ctx, string(to))
+	c, err := a.open(ctx, string(to))
 	if err == nil {
 		_, err = artifact.Fork(ctx, c, old, 0)
 	}

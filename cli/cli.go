@@ -131,7 +131,7 @@ exhausted, 5 provider unavailable, 6 denied, 7 unproven, 8 cancelled,
 	for group, cmds := range map[string][]*cobra.Command{
 		"run":  {a.runCmd(), a.resumeCmd(), a.forkCmd(), a.demoCmd()},
 		"say":  {a.answerCmd(), a.decideCmd("approve"), a.decideCmd("deny"), a.recoverCmd(), a.steerCmd(), a.skipCmd(), a.signalCmd(), a.pauseCmd(), a.cancelCmd()},
-		"see":  {a.lsCmd(), a.showCmd(), a.logsCmd(), a.receiptsCmd(), a.verifyCmd(), a.candidateCmd(), a.explainCmd()},
+		"see":  {a.lsCmd(), a.showCmd(), a.logsCmd(), a.receiptsCmd(), a.verifyCmd(), a.candidateCmd(), a.explainCmd(), a.artifactCmd()},
 		"doc":  {a.validateCmd(), a.planCmd(), a.graphCmd()},
 		"team": {a.agentCmd(), a.skillCmd(), a.compositionCmd(), a.contextCmd()},
 		"keep": {a.initCmd(), a.configCmd(), a.trustCmd(), a.doctorCmd(), a.gcCmd(), a.versionCmd()},

@@ -59,6 +59,7 @@ var invalid = map[workflow.Code]bool{
 	workflow.CodeVersionMissing: true, workflow.CodeInvalidComposition: true, workflow.CodeNotPublished: true,
 	workflow.CodeLockMismatch: true, workflow.CodeVersionConflict: true, workflow.CodeInvalidWorkspace: true,
 	workflow.CodeOverlayConflict: true, workflow.CodeDeliverableUnknown: true, workflow.CodeNotFound: true,
+	workflow.CodeInvalidArtifactID: true, workflow.CodeInvalidArtifact: true, workflow.CodeArtifactTooLarge: true, workflow.CodeArtifactConflict: true,
 }
 
 // exitOf returns the exit code of an error.

@@ -163,7 +163,10 @@ func (cfg Config) draft(ctx context.Context, c piece.Context, p settings) (artif
 	if d.Title == "" {
 		d.Title = d.ID
 	}
-	d.Title, d.Content = cfg.Redactor.Redact(d.Title), cfg.Redactor.Redact(d.Content)
+	d.Title = cfg.Redactor.Redact(d.Title)
+	if artifact.KindOf(d.Mime) != artifact.Image { // whose letters mean nothing
+		d.Content = cfg.Redactor.Redact(d.Content)
+	}
 	return d, nil
 }
 

@@ -1,0 +1,226 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenonrun/tenon"
+	"github.com/tenonrun/tenon/artifact"
+	"github.com/tenonrun/tenon/artifact/export"
+	"github.com/tenonrun/tenon/workflow"
+)
+
+func (a *app) artifactEditCmd(w *within) *cobra.Command {
+	var file string
+	var base int64
+	c := &cobra.Command{
+		Use:   "edit ARTIFACT",
+		Short: "Give an artifact a new content, as a version by a person",
+		Long: `Opens the current version in $VISUAL or $EDITOR, or takes the content of --file. An
+agent that writes over it later is told that a person had edited it. When another
+version came in meanwhile, nothing is stored, and the text is kept.`,
+		Args: cobra.ExactArgs(1),
+	}
+	c.Flags().StringVar(&file, "file", "", "take the content from this file; - is standard input")
+	c.Flags().Int64Var(&base, "base", 0, "the version that was edited: any other one that is current refuses it (default with an editor: the one that was opened)")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		return a.onArtifact(cmd.Context(), w, args[0], func(_ *tenon.Tenon, th thing) error {
+			if err := th.whole("edit"); err != nil {
+				return err
+			}
+			e := artifact.Edit{Artifact: th.ID, Base: base}
+			if file == "" {
+				return a.edit(cmd.Context(), th, e)
+			}
+			raw, _, err := a.slurp(file)
+			if err != nil {
+				return err
+			}
+			e.Content = string(raw)
+			d, err := th.Edit(cmd.Context(), e)
+			if err != nil {
+				return err
+			}
+			a.kept(th, &d)
+			return nil
+		})
+	}
+	return c
+}
+
+// edit opens an artifact in a person's editor.
+func (a *app) edit(ctx context.Context, th thing, e artifact.Edit) error {
+	editor := first(a.std.Getenv("VISUAL"), a.std.Getenv("EDITOR"))
+	if editor == "" {
+		return usage(errors.New("there is no editor: set $VISUAL or $EDITOR, or give the content with --file"))
+	}
+	r, content, err := th.Read(ctx, th.ID, artifact.Latest)
+	if err != nil {
+		return err
+	}
+	if e.Base == 0 {
+		e.Base = r.Version
+	}
+	dir, err := os.MkdirTemp("", "tenon-artifact-")
+	if err != nil {
+		return fmt.Errorf("editing %s: %w", th.said(), err)
+	}
+	_, ext := export.Body("text/plain", content)
+	if artifact.KindOf(r.Mime) != artifact.Image {
+		ext = artifact.Extension(r.Mime)
+	}
+	name := filepath.Join(dir, th.ID+ext)
+	edited, err := a.inEditor(ctx, editor, name, content)
+	if err != nil {
+		return errors.Join(fmt.Errorf("editing %s: %w", th.said(), err), os.RemoveAll(dir))
+	}
+	if edited == content {
+		fmt.Fprintln(a.std.Err, "nothing was changed, nothing was stored")
+		return os.RemoveAll(dir)
+	}
+	e.Content = edited
+	d, err := th.Edit(ctx, e)
+	if err != nil {
+		fmt.Fprintln(a.std.Err, "your text is in", name)
+		return err
+	}
+	a.kept(th, &d)
+	return os.RemoveAll(dir)
+}
+
+// inEditor returns what an editor leaves of a text.
+func (a *app) inEditor(ctx context.Context, editor, name, content string) (string, error) {
+	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+		return "", err
+	}
+	words := strings.Fields(editor)
+	run := exec.CommandContext(ctx, words[0], append(words[1:], name)...)
+	run.Stdin, run.Stdout, run.Stderr = a.std.In, a.std.Err, a.std.Err
+	if err := run.Run(); err != nil {
+		return "", fmt.Errorf("the editor %s: %w", editor, err)
+	}
+	raw, err := os.ReadFile(name)
+	return string(raw), err
+}
+
+// kept tells of a version that was stored.
+func (a *app) kept(th thing, d *artifact.Descriptor) {
+	if a.json || a.jsonl {
+		a.document(artifactRow{th.name, *d, d.Stale()})
+		return
+	}
+	fmt.Fprintf(a.std.Out, "%s/%s version %d\n", th.name, d.ID, d.Version)
+	a.warnStale(d, th.name+"/"+d.ID)
+}
+
+func (a *app) artifactRestoreCmd(w *within) *cobra.Command {
+	return &cobra.Command{
+		Use:   "restore ARTIFACT@VERSION",
+		Short: "Make an old version current again, as a new version by a person",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.onArtifact(cmd.Context(), w, args[0], func(_ *tenon.Tenon, th thing) error {
+				if th.Version == artifact.Latest {
+					return usage(errors.New("say which version: ARTIFACT@VERSION, as tenon artifact log lists them"))
+				}
+				d, err := artifact.Revert(cmd.Context(), th, th.ID, th.Version)
+				if err != nil {
+					return err
+				}
+				a.kept(th, &d)
+				return nil
+			})
+		},
+	}
+}
+
+func (a *app) artifactRmCmd(w *within) *cobra.Command {
+	return &cobra.Command{
+		Use:   "rm ARTIFACT…",
+		Short: "Forget artifacts with all their versions, also on other devices at their next sync",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.with(cmd.Context(), func(t *tenon.Tenon) error {
+				gone := []string{}
+				for _, arg := range args {
+					th, err := a.artifact(cmd.Context(), t, w, arg)
+					if err == nil {
+						err = th.whole("rm")
+					}
+					if err != nil {
+						return err
+					}
+					got, err := th.Get(cmd.Context(), th.ID)
+					if err == nil {
+						err = th.Delete(cmd.Context(), th.ID)
+					}
+					if err != nil {
+						return err
+					}
+					if got.Publication != nil {
+						fmt.Fprintln(a.std.Err, "what was published stays where it is:", printable(got.Publication.URL))
+					}
+					gone = append(gone, th.said())
+				}
+				if a.json || a.jsonl {
+					a.document(map[string]any{"removed": gone})
+					return nil
+				}
+				for _, g := range gone {
+					fmt.Fprintln(a.std.Out, "removed", g)
+				}
+				return nil
+			})
+		},
+	}
+}
+
+func (a *app) artifactUnpublishCmd(w *within) *cobra.Command {
+	return &cobra.Command{
+		Use:   "unpublish ARTIFACT",
+		Short: "Forget that an artifact is published; what was written stays",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.onArtifact(cmd.Context(), w, args[0], func(_ *tenon.Tenon, th thing) error {
+				if err := th.whole("unpublish"); err != nil {
+					return err
+				}
+				was, err := th.Get(cmd.Context(), th.ID)
+				if err != nil {
+					return err
+				}
+				d, err := th.Publish(cmd.Context(), th.ID, nil)
+				if err != nil {
+					return err
+				}
+				if a.json || a.jsonl {
+					a.document(artifactRow{th.name, d, false})
+					return nil
+				}
+				if was.Publication == nil {
+					fmt.Fprintln(a.std.Err, "it was not published")
+					return nil
+				}
+				fmt.Fprintf(a.std.Out, "%s is not published any more\n", th.said())
+				fmt.Fprintln(a.std.Err, "remove the files yourself:", printable(was.Publication.URL))
+				return nil
+			})
+		},
+	}
+}
+
+// visibility reads who may follow a link.
+func visibility(s string) (artifact.Visibility, error) {
+	switch v := artifact.Visibility(s); v {
+	case "", artifact.Unlisted, artifact.Team:
+		return v, nil
+	}
+	return "", workflow.Errorf(workflow.CodeInvalidArguments, "--visibility %s: there are %s and %s", s, artifact.Unlisted, artifact.Team)
+}
