@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/tenonrun/tenon/internal/canon"
 	"github.com/tenonrun/tenon/internal/text"
 	"github.com/tenonrun/tenon/piece"
+	"github.com/tenonrun/tenon/script"
 	"github.com/tenonrun/tenon/workflow"
 	"github.com/tenonrun/tenon/workflow/load"
 )
@@ -30,10 +32,12 @@ type Request struct {
 	ID       workflow.RunID             // "" is made up
 	// Models rebind models for this run: NAME for everything, CLASS=NAME for a class.
 	Models     []string
-	Dimensions map[string]string // further dimensions of the model matrix
-	Draft      bool              // drafts of agents and compositions too: the run is not reproducible
-	UpdateLock bool              // resolve agents anew, whatever the lock says
-	dry        bool              // nothing is kept
+	Dimensions map[string]string      // further dimensions of the model matrix
+	Draft      bool                   // drafts of agents and compositions too: the run is not reproducible
+	UpdateLock bool                   // resolve agents anew, whatever the lock says
+	dry        bool                   // nothing is kept
+	Args       json.RawMessage        // of a script; nil is undefined
+	Script     workflow.ScriptOptions // bounds of a script
 }
 
 func (t *Tenon) env() piece.Env {
@@ -71,7 +75,7 @@ func (t *Tenon) launch(ctx context.Context, q Request, inputs []byte) (engine.La
 	if err := t.preflight(q); err != nil {
 		return engine.Launch{}, err
 	}
-	values, err := checkInputs(def, inputs)
+	values, err := t.values(q, inputs)
 	if err != nil {
 		return engine.Launch{}, err
 	}
@@ -100,7 +104,37 @@ func (t *Tenon) launch(ctx context.Context, q Request, inputs []byte) (engine.La
 			Backends: t.pinned(w), Providers: t.backends.names(), Session: kept, Routed: s.matrix.Routes(),
 		},
 	}}
+	if w.Script != nil {
+		l.Started.Kind, l.Started.Level = workflow.KindScript, script.Level
+		l.Started.Options.Script = t.scripted(q)
+		l.Started.Options.Policies.Concurrency = l.Started.Options.Script.Concurrency
+	}
 	return l, t.pin(w, &l)
+}
+
+// values are what a run is given: inputs of a definition, args of a script.
+func (t *Tenon) values(q Request, inputs []byte) (workflow.Value, error) {
+	if q.Workflow.Script == nil {
+		return checkInputs(q.Workflow.Definition, inputs)
+	}
+	args := q.Args
+	if args == nil && len(inputs) > 0 && string(inputs) != "{}" && string(inputs) != "null" {
+		args = inputs
+	}
+	out, _, err := script.Arguments(*q.Workflow.Script, args)
+	if err != nil || out == nil {
+		return workflow.Value{}, err
+	}
+	return workflow.Inline(out), nil
+}
+
+// scripted are the bounds of a run of a script.
+func (t *Tenon) scripted(q Request) workflow.ScriptOptions {
+	o := q.Script
+	if o.Concurrency == 0 {
+		o.Concurrency = min(workflow.DefaultScriptAgents, max(4, runtime.NumCPU()-2))
+	}
+	return o
 }
 
 // refFile is where a run's workflow was read: relative to the root of the
@@ -270,7 +304,7 @@ func (w *Workflow) UsesPlan() bool {
 // UsesAgents reports whether a node of the workflow, or of its children, asks a
 // model.
 func (w *Workflow) UsesAgents() bool {
-	if slices.ContainsFunc(w.Nodes, func(n load.NodeInfo) bool { return n.Traits.AI }) {
+	if w.Script != nil || slices.ContainsFunc(w.Nodes, func(n load.NodeInfo) bool { return n.Traits.AI }) {
 		return true
 	}
 	for _, c := range w.Children {

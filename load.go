@@ -1,11 +1,13 @@
 package tenon
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/tenonrun/tenon/project"
+	"github.com/tenonrun/tenon/script"
 	"github.com/tenonrun/tenon/workflow"
 	"github.com/tenonrun/tenon/workflow/load"
 )
@@ -17,6 +19,9 @@ type Workflow struct {
 	File     string // where it was read, for people
 	Path     string // the same, absolute; "" when it was given as text
 	Children map[string]*Workflow
+	// Script is what a workflow script says about itself; nil for a definition. Its
+	// Definition is empty but for names.
+	Script *script.Meta
 }
 
 // Load finds a workflow by name or file and checks it whole. The error of a
@@ -34,6 +39,9 @@ func (t *Tenon) Load(nameOrFile string) (*Workflow, error) {
 // where Tenon was opened.
 func (t *Tenon) LoadDocument(name string, data []byte) (*Workflow, error) {
 	w := &Workflow{Name: name, File: name}
+	if script.IsScript(data) {
+		return t.readScript(w, data, load.Config{Env: t.env()}, nil)
+	}
 	return t.read(w, data, load.Config{Env: t.env()}, nil)
 }
 
@@ -54,18 +62,55 @@ func (t *Tenon) find(nameOrFile string, cfg load.Config, above []string) (*Workf
 		name = rel
 	}
 	w := &Workflow{Name: found.Name, File: name, Path: found.Path}
+	if found.Kind == workflow.KindScript {
+		return t.readScript(w, data, cfg, append(slices.Clone(above), found.Path))
+	}
 	return t.read(w, data, cfg, append(slices.Clone(above), found.Path))
 }
 
 func runnable(found project.Found, above []string) error {
-	if found.Kind != workflow.KindGraph {
-		return workflow.Errorf(workflow.CodePieceNotAvailable, "%s is a script, and this version runs definitions only", found.Path).
-			WithHint("scripts arrive with a later release")
-	}
 	if slices.Contains(above, found.Path) || len(above) > 8 {
 		return workflow.Errorf(workflow.CodeComponentCycle, "workflow %s starts itself: %v", found.Name, append(slices.Clone(above), found.Path))
 	}
 	return nil
+}
+
+// readScript checks a script, and finds the workflows that it may start: those
+// whose names stand in it.
+func (t *Tenon) readScript(w *Workflow, data []byte, cfg load.Config, path []string) (*Workflow, error) {
+	meta, err := script.Check(w.File, data)
+	if err != nil {
+		return nil, err
+	}
+	w.Script, w.Children = &meta, map[string]*Workflow{}
+	w.Workflow = &load.Workflow{
+		Definition: &workflow.Definition{SchemaVersion: 2, ID: meta.Name, Title: meta.Description}, Document: data, Digest: digest(data),
+	}
+	if len(path) > 1 {
+		return w, nil // a script that another workflow starts starts none
+	}
+	for _, known := range t.Project.Workflows() {
+		name := known.Name
+		if name == w.Name || !quoted(data, name) {
+			continue
+		}
+		child, err := t.find(name, cfg, path)
+		if err != nil {
+			continue // it is told when the script asks for it
+		}
+		w.Children[name] = child
+	}
+	return w, nil
+}
+
+// quoted reports whether a name stands in quotes in a text.
+func quoted(text []byte, name string) bool {
+	for _, q := range []string{`"`, "'", "`"} {
+		if bytes.Contains(text, []byte(q+name+q)) {
+			return true
+		}
+	}
+	return false
 }
 
 // read checks the text of a workflow and finds its children. path holds the

@@ -127,6 +127,9 @@ func (t *Tenon) gather(ctx context.Context, q Request, names []agent.Name) (map[
 	if err != nil {
 		return nil, nil, err
 	}
+	if a.torn != nil && !q.Draft {
+		return nil, nil, a.torn
+	}
 	if err := a.update(q, names); err != nil {
 		return nil, nil, err
 	}
@@ -228,21 +231,13 @@ func (t *Tenon) findAgent(ctx context.Context, run workflow.RunID, n agent.Name)
 			WithHint("name it in the workflow without tokens, so that it is resolved when the run begins")
 	}
 	return agent.Agent{
-		Def: key, Name: m.Name, Version: m.Version, Digest: m.Tree, Model: m.Model, Node: m.Override, Limits: m.Limits, Turns: m.Turns, Skill: m.Skill,
+		Def: key, Name: m.Name, Version: m.Version, Digest: m.Tree, Model: m.Model, Node: m.Override, Limits: m.Limits, Turns: m.Turns, Skill: m.Skill, Prompt: m.Prompt,
 	}, nil
 }
 
 // knowsAgent says why a name leads nowhere, before there is a run.
 func (t *Tenon) knowsAgent(n agent.Name) error {
-	a, err := t.agents()
-	if err != nil {
-		return err
-	}
-	kind, name := composition.KindAgent, n.Agent
-	if n.Composition != "" {
-		kind, name = composition.KindComposition, n.Composition
-	}
-	_, err = a.Resolve(kind, name, composition.Options{Draft: true})
+	_, err := t.known(n)
 	return err
 }
 

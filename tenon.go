@@ -31,6 +31,7 @@ import (
 	"github.com/tenonrun/tenon/project"
 	"github.com/tenonrun/tenon/provider"
 	"github.com/tenonrun/tenon/routing"
+	"github.com/tenonrun/tenon/script"
 	"github.com/tenonrun/tenon/store"
 	"github.com/tenonrun/tenon/store/memory"
 	"github.com/tenonrun/tenon/store/sqlite"
@@ -126,7 +127,7 @@ func Open(ctx context.Context, cfg Config) (*Tenon, error) {
 	t.agents = sync.OnceValues(func() (*Agents, error) { return t.Agents(ctx) })
 	t.backends.matrix = sync.OnceValues(func() (*routing.Matrix, error) { return t.Models() })
 	if t.pieces, err = registry(p, t.runner, t.redact, t.backends, memory,
-		agent.Pieces(agent.Config{Find: t.findAgent, Known: t.knowsAgent, Contract: t.knowsContract, Prepare: t.prepare}), t.made.pieces(), cfg.Pieces); err != nil {
+		agent.Pieces(agent.Config{Find: t.findAgent, Known: t.knowsAgent, Contract: t.knowsContract, Prepare: t.prepare, Isolate: t.isolate}), t.made.pieces(), cfg.Pieces); err != nil {
 		return nil, err
 	}
 	if err := t.openStore(ctx); err != nil {
@@ -155,9 +156,12 @@ func (t *Tenon) openStore(ctx context.Context) error {
 func (t *Tenon) newEngine() (*engine.Engine, error) {
 	return engine.New(engine.Config{
 		Store: t.Store, Pieces: t.pieces,
-		Programs: map[string]workflow.Factory{workflow.KindGraph: graph.New(graph.Config{
-			Pieces: t.pieces, Backend: t.backends.capabilities, Providers: t.backends.names(),
-		})},
+		Programs: map[string]workflow.Factory{
+			workflow.KindGraph: graph.New(graph.Config{
+				Pieces: t.pieces, Backend: t.backends.capabilities, Providers: t.backends.names(),
+			}),
+			workflow.KindScript: script.New(script.Config{}),
+		},
 		Executor: func(name string) (executor.Executor, error) { return router{t: t, provider: name}, nil },
 		Candidate: func(ctx context.Context, f piece.Frame) (string, error) {
 			return t.candidate(ctx, f.Repositories, f.Launch.Change)

@@ -90,6 +90,7 @@ func (a *app) driving(ctx context.Context, d drive, do func(*tenon.Tenon, *watch
 type launch struct {
 	drive
 	alone
+	scriptArgs
 	in                                inputs
 	change, tickets, budget           string
 	specs, verify, models, dimensions []string
@@ -100,6 +101,7 @@ func (l *launch) flags(c *cobra.Command) {
 	l.drive.flags(c)
 	l.in.flags(c)
 	l.alone.flags(c)
+	l.scriptArgs.flags(c)
 	f := c.Flags()
 	f.StringVar(&l.change, "change", "", "name of the change (schemaVersion 1)")
 	f.StringVar(&l.tickets, "tickets", "", "file with a list of {id, title, body?, criteria?} (schemaVersion 1)")
@@ -154,6 +156,9 @@ func (a *app) launch(cmd *cobra.Command, l *launch, what string) error {
 		}
 		q.By, q.Models, q.Draft, q.UpdateLock, q.Change = a.who(), l.models, l.draft, l.update, first(l.change, t.Project.Config.Launch.Change)
 		q.Budget = workflow.Budget{MaxTokens: budget.Tokens, MaxCostUSD: budget.CostUSD, MaxDurationMs: budget.DurationMs}
+		if err := l.scriptArgs.read(a, wf, &q); err != nil {
+			return history.Result{}, err
+		}
 		if q.Dimensions, err = pairs("--dimension", l.dimensions); err != nil {
 			return history.Result{}, err
 		}

@@ -196,6 +196,8 @@ func (r *run) grant(c workflow.Command) error {
 		return r.cancelChild(c.Visit)
 	case workflow.CancelVisit:
 		r.cancelVisit(c.Visit)
+	case workflow.Log:
+		return r.record(ref{id: c.ID}, &workflow.Progress{Kind: c.Kind, Message: c.Message})
 	case workflow.Complete:
 		ended := c.Ended
 		r.dirty = true

@@ -149,6 +149,8 @@ func (s *State) strike(e workflow.Event) {
 		switch c.(type) {
 		case workflow.SettleVisit:
 			return e.Type() == workflow.TypeSettled && c.CommandID() == e.ID
+		case workflow.Log:
+			return e.Type() == workflow.TypeProgress && c.CommandID() == e.ID
 		case workflow.StartTimer:
 			return e.Type() == workflow.TypeTimerStarted && c.CommandID() == e.ID
 		case workflow.StartChild:

@@ -46,6 +46,9 @@ type Config struct {
 	Contract func(deliverable json.RawMessage, overlays []string) error
 	// Prepare makes the workspace of a visit; it is the same for all its attempts.
 	Prepare func(ctx context.Context, o Order) (Workspace, error)
+	// Isolate gives an agent that a script starts a work tree of its own; finish
+	// removes one that is unchanged, and tells of one that is kept.
+	Isolate func(ctx context.Context, f piece.Frame, dir string) (tree string, finish func(context.Context) (kept string, err error), err error)
 	// Keep puts a deliverable into a safe place beside the run; nil keeps none.
 	Keep func(ctx context.Context, f piece.Frame, v deliverable.Verdict) error
 	// Harvest bounds what is taken in.
@@ -65,6 +68,7 @@ type Agent struct {
 	Node    bool
 	Limits  *workflow.AgentLimits
 	Turns   int // model calls; 0 is the usual
+	Prompt  string
 	Skill   string
 }
 
@@ -115,6 +119,10 @@ func Pieces(c Config) []piece.Piece {
 
 func (cfg Config) describe(raw json.RawMessage, env piece.Env) (piece.Traits, []piece.Problem) {
 	traits := piece.Traits{Outcomes: []string{"next", "unproven", "failed"}, Effect: workflow.EffectWrite, AI: true, Steerable: true}
+	if env.Level == scriptLevel {
+		traits.Outcomes, traits.Effect = []string{"next", "failed"}, workflow.EffectRead
+		return traits, nil
+	}
 	p, err := params.Read[settings](raw)
 	if err != nil {
 		return traits, []piece.Problem{{Code: workflow.CodeInvalidPieceParams, Message: err.Error()}}

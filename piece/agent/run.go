@@ -33,11 +33,17 @@ type visit struct {
 
 func (cfg Config) run(ctx context.Context, c piece.Context) (workflow.Settled, error) {
 	f := c.Frame()
-	p, err := params.Filled[settings](f.Params)
-	if err != nil {
-		return workflow.Settled{}, err
+	var p settings
+	var err error
+	if f.Level != scriptLevel {
+		if p, err = params.Filled[settings](f.Params); err != nil {
+			return workflow.Settled{}, err
+		}
 	}
 	v := &visit{cfg: cfg, c: c, f: f, p: p}
+	if f.Level == scriptLevel {
+		return v.answer(ctx)
+	}
 	if err := v.prepare(ctx); err != nil {
 		return workflow.Settled{}, err
 	}
@@ -71,11 +77,7 @@ func (v *visit) prepare(ctx context.Context) error {
 	if v.agent, err = v.cfg.Find(ctx, v.f.Run, Name{v.p.Agent, v.p.Composition}); err != nil {
 		return fmt.Errorf("%s: %w", v.f.Node, err)
 	}
-	desk, ok := v.c.(piece.Desk)
-	if !ok {
-		return workflow.Errorf(workflow.CodeInternal, "%s: the host gives no directory for a workspace", v.f.Node)
-	}
-	dir, err := desk.Dir()
+	dir, err := v.desk()
 	if err != nil {
 		return err
 	}
@@ -86,6 +88,15 @@ func (v *visit) prepare(ctx context.Context) error {
 		return fmt.Errorf("%s: preparing the workspace: %w", v.f.Node, err)
 	}
 	return nil
+}
+
+// desk is the directory of the visit.
+func (v *visit) desk() (string, error) {
+	desk, ok := v.c.(piece.Desk)
+	if !ok {
+		return "", workflow.Errorf(workflow.CodeInternal, "%s: the host gives no directory for a workspace", v.f.Node)
+	}
+	return desk.Dir()
 }
 
 // turn has the agent work, or work on after what it was told.

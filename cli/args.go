@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenonrun/tenon"
+)
+
+// scriptArgs are the flags that give a script its args and its bounds.
+type scriptArgs struct {
+	text, file  string
+	maxAgents   int
+	concurrency int
+}
+
+func (s *scriptArgs) flags(c *cobra.Command) {
+	c.Flags().StringVar(&s.text, "args", "", "args of a script: JSON, or plain text")
+	c.Flags().StringVar(&s.file, "args-file", "", "file with the args of a script as JSON, - for standard input")
+	c.Flags().IntVar(&s.maxAgents, "max-agents", 0, "agents that a script may start (default 1000)")
+	c.Flags().IntVar(&s.concurrency, "agents", 0, "agents of a script at one time (default up to 16)")
+	c.MarkFlagsMutuallyExclusive("args", "args-file")
+}
+
+// read puts the args into a request.
+func (s *scriptArgs) read(a *app, wf *tenon.Workflow, q *tenon.Request) error {
+	if wf.Script == nil {
+		if s.text != "" || s.file != "" {
+			return usage(errors.New("--args is for scripts: give a definition its inputs with -i NAME=VALUE"))
+		}
+		return nil
+	}
+	q.Script.MaxAgents, q.Script.Concurrency = s.maxAgents, s.concurrency
+	raw := []byte(s.text)
+	if s.file != "" {
+		var err error
+		if raw, _, err = a.slurp(s.file); err != nil {
+			return err
+		}
+		if !json.Valid(raw) {
+			return usage(errors.New("--args-file " + s.file + " holds no JSON"))
+		}
+	}
+	switch {
+	case len(raw) == 0:
+	case json.Valid(raw):
+		q.Args = raw
+	default:
+		text, err := json.Marshal(string(raw))
+		if err != nil {
+			return err
+		}
+		q.Args = text
+	}
+	return nil
+}
