@@ -54,6 +54,40 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// TestFindOwn looks names up among the person's own workflows, after those of
+// the project.
+func TestFindOwn(t *testing.T) {
+	t.Parallel()
+	root := tree(t, map[string]string{
+		"p/.tenon/workflows/shared.yaml": "", "p/.claude/workflows/near.js": "", "h/.config/tenon/workflows/shared.js": "",
+		"h/.config/tenon/workflows/mine.yaml": "", "h/.claude/workflows/near.js": "", "h/.claude/workflows/own.js": "", "h/.claude/workflows/no.yaml": "",
+	})
+	p := open(t, options(root, "p", map[string]string{"HOME": filepath.Join(root, "h"), "XDG_CONFIG_HOME": filepath.Join(root, "h/.config")}))
+	for name, want := range map[string]string{
+		"shared": "p/.tenon/workflows/shared.yaml", "near": "p/.claude/workflows/near.js", "mine": "h/.config/tenon/workflows/mine.yaml", "own": "h/.claude/workflows/own.js",
+	} {
+		f, ok, err := p.Named(name)
+		if err != nil || !ok || f.Path != filepath.Join(root, want) || f.User != strings.HasPrefix(want, "h/") {
+			t.Errorf("%s: %+v, %v, %v", name, f, ok, err)
+		}
+	}
+	for _, name := range []string{"no", "", "..", "../workflows/near", "."} {
+		if f, ok, err := p.Named(name); ok || err != nil {
+			t.Errorf("%q: %+v, %v", name, f, err)
+		}
+	}
+	if all := p.Everywhere(); len(all) != 6 || len(p.Workflows()) != 4 {
+		t.Errorf("everywhere: %+v", all)
+	}
+	if _, err := p.Find("elsewhee", "elsewhere"); err == nil || !strings.Contains(err.Error(), `did you mean "elsewhere"?`) {
+		t.Errorf("a name that others know: %v", err)
+	}
+	home := open(t, options(root, "h", map[string]string{"HOME": filepath.Join(root, "h")}))
+	if f, _, err := home.Named("own"); err != nil || f.User {
+		t.Errorf("in the home directory itself: %+v, %v", f, err)
+	}
+}
+
 func TestInit(t *testing.T) {
 	t.Parallel()
 	root := tree(t, map[string]string{"p": "/", "old/.tenon/config.yaml": "verification: {commands: [{command: rm}]}"})
