@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -284,6 +286,19 @@ func (a *Artifacts) Device() (string, error) {
 		return "memory", nil
 	}
 	return a.disk.Device()
+}
+
+// SalvageArtifacts copies the artifacts of a state directory into another one,
+// which has none.
+func SalvageArtifacts(from, to string) error {
+	dir := filepath.Join(from, artifactsDir)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err := os.CopyFS(filepath.Join(to, artifactsDir), os.DirFS(dir)); err != nil {
+		return fmt.Errorf("salvaging the artifacts: %w", err)
+	}
+	return nil
 }
 
 // Check reads all artifacts and tells what is damaged, and how many revisions

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenonrun/tenon"
 	"github.com/tenonrun/tenon/artifact"
+	"github.com/tenonrun/tenon/store"
 	"github.com/tenonrun/tenon/workflow"
 )
 
@@ -121,6 +122,23 @@ func (t thing) whole(command string) error {
 		return nil
 	}
 	return usage(fmt.Errorf("tenon artifact %s is about an artifact, not about a version: leave out @%d", command, t.Version))
+}
+
+// artifactProblems adds what is wrong with the artifacts to what was found.
+func (a *app) artifactProblems(ctx context.Context, t *tenon.Tenon, rep *store.Report) error {
+	revisions, damage, err := t.Artifacts().Check(ctx)
+	if err != nil {
+		return err
+	}
+	for _, d := range damage {
+		rep.Problems = append(rep.Problems, store.Problem{
+			What: d.Error(), Next: "get it from another device with tenon artifact sync, or from an export with tenon artifact import --log; or remove the artifact",
+		})
+	}
+	if !a.json && revisions > 0 {
+		fmt.Fprintf(a.std.Out, "%d revisions of artifacts\n", revisions)
+	}
+	return nil
 }
 
 // printable is a label for people: what a terminal would not show as it is is

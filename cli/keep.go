@@ -175,6 +175,9 @@ func (a *app) doctorCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := tenon.SalvageArtifacts(p.Home, salvage); err != nil {
+				return err
+			}
 			a.found(rep) // what is lost is told; what is saved is what was asked for
 			fmt.Fprintf(a.std.Err, "salvaged into %s; to use it: move %s aside and put %s in its place\n", salvage, p.Home, salvage)
 			return nil
@@ -186,6 +189,9 @@ func (a *app) doctorCmd() *cobra.Command {
 			}
 			rep, err := k.Check(ctx)
 			if err != nil {
+				return err
+			}
+			if err := a.artifactProblems(ctx, t, &rep); err != nil {
 				return err
 			}
 			if v, err := git.Version(ctx); err != nil {

@@ -181,10 +181,12 @@ func stepLine(p *workflow.StepSettled, v past) string {
 	}
 	line := fmt.Sprintf("  %s %s", v.name, cmp.Or(p.About, p.Tool))
 	if p.Made != nil {
-		line += fmt.Sprintf(": artifact %s version %d", p.Made.ID, p.Made.Version)
+		line += made(p.Made)
 	}
 	return line
 }
+
+func made(m *workflow.Made) string { return fmt.Sprintf(": artifact %s version %d", m.ID, m.Version) }
 
 func settledLine(p *workflow.Settled, v past) string {
 	if p.Status != "" && p.Status != workflow.VisitSucceeded {
@@ -206,6 +208,9 @@ func settledLine(p *workflow.Settled, v past) string {
 	s := "+ " + v.name + " done" + in(v.took) + cost(v)
 	if p.Outcome != "" && p.Outcome != "next" {
 		s += " -> " + p.Outcome
+	}
+	if p.Made != nil {
+		s += made(p.Made)
 	}
 	return s
 }
