@@ -119,24 +119,25 @@ func (t *Tenon) Specs() ([]*deliverable.Spec, error) {
 }
 
 // readSpecs returns the texts of the specifications, by the names that nodes give
-// them: with the version, and the newest without one.
+// them: with the version, and the newest without one. Those that can be read are
+// there with an error, too.
 func (t *Tenon) readSpecs() (map[string]string, error) {
-	specs, texts, err := t.specFiles()
-	if err != nil || len(specs) == 0 {
-		return nil, err
+	specs, texts, bad := t.specFiles()
+	if len(specs) == 0 {
+		return nil, bad
 	}
 	out := map[string]string{}
 	for i, s := range specs {
 		newest, err := deliverable.Pick(specs, deliverable.Ref{Slug: s.Slug})
 		if err != nil {
-			return nil, err
+			return nil, errors.Join(bad, err)
 		}
 		out[deliverable.Ref{Slug: s.Slug, Version: s.Version}.String()] = texts[i]
 		if newest == s {
 			out[s.Slug] = texts[i]
 		}
 	}
-	return out, nil
+	return out, bad
 }
 
 // specFiles reads the specifications, and their texts.

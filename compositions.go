@@ -223,9 +223,6 @@ func (t *Tenon) RenderContext(ctx context.Context, q ContextRequest) (Context, e
 			return Context{}, err
 		}
 	}
-	if err := s.contract(o.Deliverable, q.Overlays); err != nil {
-		return Context{}, err
-	}
 	sc, err := t.scene(s, o)
 	if err != nil {
 		return Context{}, err
@@ -256,30 +253,59 @@ func (t *Tenon) Overlays() ([]runcontext.Overlay, error) { return t.readOverlays
 // there is a run.
 func (t *Tenon) knowsContract(spec json.RawMessage, overlays []string) error {
 	s := &session{}
-	var err error
-	if s.Overlays, err = t.readOverlays(); err == nil {
-		s.Specs, err = t.readSpecs()
+	var torn, bad error
+	s.Overlays, torn = t.readOverlays()
+	s.Specs, bad = t.readSpecs()
+	_, err := s.promise(spec, overlays)
+	switch {
+	case err != nil && workflow.CodeOf(err) == workflow.CodeDeliverableUnknown && bad != nil:
+		return bad // it may be one of those that cannot be read
+	case len(overlays) > 0 && torn != nil:
+		return torn
 	}
-	if err != nil {
-		return err
-	}
-	return s.contract(spec, overlays)
+	return err
 }
 
-// contract finds a specification by its name and the overlays that are asked for.
-func (s *session) contract(spec json.RawMessage, overlays []string) error {
-	var name string
-	switch err := json.Unmarshal(spec, &name); {
-	case len(spec) == 0 || string(spec) == "null":
-	case err != nil:
-		if _, err := deliverable.Load("the deliverable", spec); err != nil {
-			return err
-		}
-	case s.Specs[name] == "":
-		return noSpec(name, slices.Sorted(maps.Keys(s.Specs)))
+// promise is what has to be delivered, with its overlays; without a spec nothing.
+type promise struct {
+	spec     *deliverable.Spec
+	contract runcontext.Contract
+	overlays []runcontext.Applied
+}
+
+// promise finds a specification, by its name or as it is written, and applies the
+// overlays that are asked for.
+func (s *session) promise(written json.RawMessage, overlays []string) (promise, error) {
+	chosen, err := runcontext.Select(s.Overlays, nil, overlays)
+	if err != nil || len(written) == 0 || string(written) == "null" {
+		return promise{}, err
 	}
-	_, err := runcontext.Select(s.Overlays, nil, overlays)
-	return err
+	name := ""
+	if json.Unmarshal(written, &name) == nil {
+		if s.Specs[name] == "" {
+			return promise{}, noSpec(name, slices.Sorted(maps.Keys(s.Specs)))
+		}
+		written = json.RawMessage(s.Specs[name])
+	}
+	spec, err := deliverable.Load(cmp.Or(name, "the deliverable"), written)
+	if err != nil {
+		return promise{}, err
+	}
+	base := runcontext.Contract{
+		Ref: deliverable.Ref{Slug: spec.Slug, Version: spec.Version}.String(), Title: spec.Title,
+		Sections: []runcontext.Section{{ID: "contract", Text: spec.Instructions()}},
+	}
+	var schemas []json.RawMessage
+	for i := range chosen {
+		if len(chosen[i].Schema) > 0 {
+			schemas = append(schemas, chosen[i].Schema)
+		}
+	}
+	p := promise{}
+	if p.contract, p.overlays, err = runcontext.Apply(base, chosen); err == nil {
+		p.spec, err = spec.Tighten(schemas, deliverable.Rules{})
+	}
+	return p, err
 }
 
 func noSpec(name string, names []string) error {

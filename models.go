@@ -88,15 +88,14 @@ func (t *Tenon) begin(ctx context.Context, q Request, more ...agent.Name) (*sess
 	if s.Team, s.Warnings, err = t.gather(ctx, q, append(named(q.Workflow), more...)); err != nil {
 		return nil, err
 	}
-	s.Overlays, err = t.readOverlays()
-	if err == nil {
-		s.Specs, err = t.readSpecs()
-	}
-	if err != nil && (q.Workflow == nil || usesKind(q.Workflow, agent.Kind)) {
-		return nil, err
-	}
-	if err != nil {
-		s.Warnings = append(s.Warnings, err.Error())
+	// Specifications that nodes name were judged when the workflow was loaded.
+	overlays, err := t.readOverlays()
+	specs, bad := t.readSpecs()
+	s.Overlays, s.Specs = overlays, specs
+	for _, err := range []error{err, bad} {
+		if err != nil {
+			s.Warnings = append(s.Warnings, err.Error())
+		}
 	}
 	return s, nil
 }

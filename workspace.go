@@ -120,7 +120,7 @@ func (t *Tenon) scene(s *session, o agent.Order) (*scene, error) {
 	}
 	sc := &scene{agent: m, repos: o.Frame.Repositories}
 	sc.frame.node = o.Frame.Node
-	if err := t.contract(s, sc, o); err != nil {
+	if err := s.contract(sc, o); err != nil {
 		return nil, err
 	}
 	if len(m.Workspace) > 0 && string(m.Workspace) != "null" {
@@ -142,52 +142,13 @@ func (t *Tenon) scene(s *session, o agent.Order) (*scene, error) {
 }
 
 // contract finds the specification of a deliverable, with its overlays.
-func (t *Tenon) contract(s *session, sc *scene, o agent.Order) error {
-	if len(o.Deliverable) == 0 {
-		return nil
-	}
-	var name string
-	if json.Unmarshal(o.Deliverable, &name) == nil {
-		text, ok := s.Specs[name]
-		if !ok {
-			return workflow.Errorf(workflow.CodeDeliverableUnknown, "the run knows no specification %q", name)
-		}
-		o.Deliverable = json.RawMessage(text)
-	}
-	spec, err := deliverable.Load(cmpOr(name, "the deliverable of "+o.Frame.Node), o.Deliverable)
-	if err != nil {
+func (s *session) contract(sc *scene, o agent.Order) error {
+	p, err := s.promise(o.Deliverable, o.Overlays)
+	if err != nil || p.spec == nil {
 		return err
 	}
-	chosen, err := runcontext.Select(s.Overlays, nil, o.Overlays)
-	if err != nil {
-		return err
-	}
-	base := runcontext.Contract{
-		Ref: deliverable.Ref{Slug: spec.Slug, Version: spec.Version}.String(), Title: spec.Title,
-		Sections: []runcontext.Section{{ID: "contract", Text: spec.Instructions()}},
-	}
-	var schemas []json.RawMessage
-	for i := range chosen {
-		if len(chosen[i].Schema) > 0 {
-			schemas = append(schemas, chosen[i].Schema)
-		}
-	}
-	full, applied, err := runcontext.Apply(base, chosen)
-	if err != nil {
-		return err
-	}
-	if sc.spec, err = spec.Tighten(schemas, deliverable.Rules{}); err != nil {
-		return err
-	}
-	sc.contract, sc.overlays = &full, applied
+	sc.spec, sc.contract, sc.overlays = p.spec, &p.contract, p.overlays
 	return nil
-}
-
-func cmpOr(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // mounts lists what stands in the workspace.
