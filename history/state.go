@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -241,6 +242,7 @@ func (s *State) noteRun(e workflow.Event) {
 	case *workflow.Forked:
 		s.Begun = e.At
 		m.ForkOf, m.Cut, m.Ended, s.Begun = p.Parent, p.Cut, nil, e.At
+		s.ownMade(cmp.Or(s.Start.Root, p.Parent))
 		s.Start.Parent, s.Start.Root = nil, "" // a fork of a child stands alone
 		m.Asked, m.Children = map[workflow.VisitID][]workflow.Question{}, map[workflow.VisitID]workflow.ChildStarted{}
 		m.Timers, m.Live = map[workflow.VisitID]workflow.Time{}, map[string]LiveCall{}
@@ -327,6 +329,18 @@ func (s *State) noteMade(made *workflow.Made) {
 	m := &s.Memory
 	m.Made = slices.DeleteFunc(slices.Clone(m.Made), func(x workflow.Made) bool { return x.Collection == made.Collection && x.ID == made.ID })
 	m.Made = append(m.Made[max(0, len(m.Made)-maxMade+1):], *made)
+}
+
+// ownMade says of the artifacts of a fork that they are in its own collection,
+// which begins with those of its parent.
+func (s *State) ownMade(parent workflow.RunID) {
+	own := slices.Clone(s.Memory.Made)
+	for i := range own {
+		if own[i].Collection == string(parent) {
+			own[i].Collection = string(s.ID)
+		}
+	}
+	s.Memory.Made = own
 }
 
 func (s *State) noteCall(v workflow.VisitID, e workflow.Event, p *workflow.InvocationSettled) {

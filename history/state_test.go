@@ -62,6 +62,10 @@ func TestArtifactsAreKept(t *testing.T) {
 	if want := []string{"shared/a@7", "r1/a@2", "r1/b@2"}; !slices.Equal(got, want) {
 		t.Errorf("the run made %q, want %q", got, want)
 	}
+	f.add("", 0, &workflow.Forked{Parent: "r1", Cut: 9})
+	if m := f.Memory.Made; m[0].Collection != "shared" || m[1].Collection != string(f.ID) {
+		t.Errorf("the fork has %+v", m)
+	}
 	f.visit("b", workflow.Admitted{})
 	for i := range 300 {
 		f.add("b", 0, &workflow.StepSettled{Made: &workflow.Made{Collection: "r1", ID: fmt.Sprint(i)}})
