@@ -33,6 +33,9 @@ type Alone struct {
 	Verify             bool            // with the configured checks, or those in their place
 }
 
+// aloneNode is the node that an agent without a workflow works in.
+const aloneNode = "work"
+
 // Alone makes the workflow of one node that an agent or a composition runs in. Run
 // it with the inputs that come with it.
 func (t *Tenon) Alone(s Alone) (*Workflow, map[string]json.RawMessage, error) {
@@ -159,9 +162,9 @@ func aloneDocument(id string, params map[string]any, verify bool) map[string]any
 		nodes["verify"] = object{"kind": "verify", "params": object{"commands": "configured"}, "ends": object{"pass": "done", "fail": "broken", "failed": "broken"}}
 		nodes["broken"] = object{"kind": "end", "params": object{"outcome": "failure"}, "ends": object{}}
 	}
-	nodes["work"] = object{"kind": agent.Kind, "params": params, "ends": object{"next": after, "unproven": after, "failed": nil}}
+	nodes[aloneNode] = object{"kind": agent.Kind, "params": params, "ends": object{"next": after, "unproven": after, "failed": nil}}
 	return object{
-		"schemaVersion": 2, "id": id, "delivery": object{"requiresVerified": verify}, "entry": "work", "nodes": nodes,
+		"schemaVersion": 2, "id": id, "delivery": object{"requiresVerified": verify}, "entry": aloneNode, "nodes": nodes,
 		"inputs": object{"type": "object", "properties": object{"prompt": object{"type": "string"}}, "required": []string{"prompt"}},
 	}
 }
@@ -200,6 +203,7 @@ type ContextRequest struct {
 	Overlays           []string
 	Inputs             json.RawMessage // an object; nil is none
 	Draft              bool            // drafts too
+	Node               string          // of the workflow; "" is that of a run without one
 }
 
 // Context is a run context that is rendered without a run.
@@ -217,7 +221,7 @@ func (t *Tenon) RenderContext(ctx context.Context, q ContextRequest) (Context, e
 		return Context{}, err
 	}
 	o := agent.Order{Agent: agent.Agent{Def: teamKey(n)}, Overlays: q.Overlays, Inputs: q.Inputs}
-	o.Frame.Repositories = t.Project.Repositories()
+	o.Frame.Repositories, o.Frame.Node = t.Project.Repositories(), cmp.Or(q.Node, aloneNode)
 	if q.Deliverable != "" {
 		if o.Deliverable, err = json.Marshal(q.Deliverable); err != nil {
 			return Context{}, err

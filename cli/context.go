@@ -29,7 +29,7 @@ func (a *app) contextCmd() *cobra.Command {
 func (a *app) renderCmd() *cobra.Command {
 	var s alone
 	var in inputs
-	var out string
+	var out, node string
 	var draft bool
 	c := &cobra.Command{
 		Use:   "render",
@@ -46,6 +46,7 @@ same bytes and digests on every machine.`,
 	f.StringVar(&s.composition, "composition", "", "composition, NAME[@VERSION]; the context is that of its root")
 	f.StringVar(&s.deliverable, "deliverable", "", "specification of .tenon/specs that the result has to meet")
 	f.StringArrayVar(&s.overlays, "overlay", nil, "overlay of the specification, by id or tag; repeatable")
+	f.StringVar(&node, "node", "", "node of a workflow that the agent works in (default: as when it runs by itself)")
 	f.StringVar(&out, "out", "", "write the files into this directory")
 	f.BoolVar(&draft, "draft", false, "drafts too")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -53,7 +54,7 @@ same bytes and digests on every machine.`,
 			if err := s.choose(all); err != nil {
 				return err
 			}
-			q := tenon.ContextRequest{Agent: s.agent, Composition: s.composition, Deliverable: s.deliverable, Overlays: s.overlays, Draft: draft}
+			q := tenon.ContextRequest{Agent: s.agent, Composition: s.composition, Deliverable: s.deliverable, Overlays: s.overlays, Draft: draft, Node: node}
 			given, err := in.read(a, nil)
 			if err == nil && len(given) > 0 {
 				q.Inputs, err = json.Marshal(given)
