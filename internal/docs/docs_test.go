@@ -83,6 +83,10 @@ func TestExamples(t *testing.T) {
 		{"child", "```yaml tenon node\na: {kind: workflow, params: {name: other}, ends: {next: done, failed: null}}\n```", ""},
 		{"config", "```yaml tenon config\nlimit: {}\n```", `did you mean "limits"?`},
 		{"script", "```yaml tenon script\nversion: 1\nreplies: [{txt: a}]\n```", `there is no "txt" here`},
+		{"agent", "```markdown tenon agent\n---\nname: a\ncolour: blue\n---\nGo.\n```", `the field "colour" is not known`},
+		{"composition", "```yaml tenon composition\nslug: a\nversion: 1.0.0\nroot: b\nworkspace: {env: [{name: x, value: y}]}\n```", "UPPER_SNAKE_CASE"},
+		{"spec", "```yaml tenon spec\nslug: a\nkind: nothing\n```", `"nothing" is not a kind`},
+		{"overlay", "```yaml tenon overlay\nid: [a]\n```", "a.md:2: the overlay is not valid"},
 		{"another word", "```yaml tenon thing\n```", `a.md:1: there is no example "thing"`},
 		{"not marked", "```yaml\nnot: [checked\n```", ""},
 	} {

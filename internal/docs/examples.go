@@ -6,17 +6,23 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/tenonrun/tenon"
+	"github.com/tenonrun/tenon/composition"
+	"github.com/tenonrun/tenon/deliverable"
+	documents "github.com/tenonrun/tenon/internal/source"
 	"github.com/tenonrun/tenon/provider/scripted"
+	"github.com/tenonrun/tenon/runcontext"
 	"github.com/tenonrun/tenon/workflow/load"
 )
 
 // example is a fenced block of a page that has to be valid. Its info string is
 // "yaml tenon" for a whole definition, "yaml tenon node" for nodes of format 2
-// that lead to done and failed, "yaml tenon config" for a configuration and
-// "yaml tenon script" for a script.
+// that lead to done and failed, "yaml tenon config" for a configuration,
+// "yaml tenon script" for a script, "yaml tenon composition", "yaml tenon spec" and
+// "yaml tenon overlay", and "markdown tenon agent".
 type example struct {
 	page string
 	line int // of the first line of the block
@@ -24,7 +30,7 @@ type example struct {
 	text string
 }
 
-const mark = "```yaml tenon"
+var mark = regexp.MustCompile("^```(?:yaml|markdown) tenon(.*)$")
 
 // examples finds the blocks of a page.
 func examples(p page) []example {
@@ -37,8 +43,8 @@ func examples(p page) []example {
 			open = nil
 		case open != nil:
 			open.text += line + "\n"
-		case strings.HasPrefix(line, mark):
-			open = &example{page: p.name, line: i + 2, what: strings.TrimSpace(strings.TrimPrefix(line, mark))}
+		case mark.MatchString(line):
+			open = &example{page: p.name, line: i + 2, what: strings.TrimSpace(mark.FindStringSubmatch(line)[1])}
 		}
 	}
 	return all
@@ -128,8 +134,45 @@ func checkExample(ctx context.Context, dir string, e example, found *findings) e
 		}
 		return nil
 	}
-	found.add(e.page, e.line-1, "there is no example %q: definition (no word), node, config and script can be checked", e.what)
+	err, known := e.team()
+	if !known {
+		found.add(e.page, e.line-1, "there is no example %q: definition (no word), node, config, script, agent, composition, spec and overlay can be checked", e.what)
+	}
+	if err != nil {
+		found.add(e.page, e.line, "the %s is not valid: %v", e.what, err)
+	}
 	return nil
+}
+
+// team reads what belongs to agents, as far as it can be read alone.
+func (e example) team() (err error, known bool) {
+	text := []byte(e.text)
+	switch e.what {
+	case "agent":
+		it := composition.ReadAgent("example.md", "example", text)
+		if err := it.Warnings; it.Err == nil && len(err) > 0 {
+			return err, true
+		}
+		return it.Err, true
+	case "composition":
+		it := composition.ReadComposition("example.yaml", "example", text)
+		if it.Err != nil || it.Composition.Workspace == nil {
+			return it.Err, true
+		}
+		_, err := runcontext.CompileBlock(it.Composition.Workspace)
+		return err, true
+	case "spec":
+		_, err := deliverable.Load("example.yaml", text)
+		return err, true
+	case "overlay":
+		doc, err := documents.Parse("example.yaml", text, documents.Limits{})
+		if err != nil {
+			return err, true
+		}
+		var o runcontext.Overlay
+		return doc.Decode(&o), true
+	}
+	return nil, false
 }
 
 func checkDefinition(ctx context.Context, dir string, e example, found *findings) error {
