@@ -154,18 +154,22 @@ func (cfg Config) describe(raw json.RawMessage, env piece.Env) (piece.Traits, []
 // contract judges what is written without tokens.
 func (cfg Config) contract(p settings) []piece.Problem {
 	var problems []piece.Problem
-	if len(p.Deliverable) > 0 && !params.Open(string(p.Deliverable)) {
-		if err := cfg.Contract(p.Deliverable, nil); err != nil {
-			problems = append(problems, problem("/deliverable", err))
+	said := func(pointer string, err error) {
+		if err != nil {
+			problems = append(problems, problem(pointer, err))
 		}
 	}
+	open := params.Open(string(p.Deliverable))
+	if !open {
+		said("/deliverable", cfg.Contract(p.Deliverable, nil))
+	}
 	for i, name := range p.Overlays {
-		if params.Open(name) {
-			continue
+		if open = open || params.Open(name); !params.Open(name) {
+			said(fmt.Sprintf("/overlays/%d", i), cfg.Contract(nil, []string{name}))
 		}
-		if err := cfg.Contract(nil, []string{name}); err != nil {
-			problems = append(problems, problem(fmt.Sprintf("/overlays/%d", i), err))
-		}
+	}
+	if !open && len(problems) == 0 && len(p.Overlays) > 0 {
+		said("/overlays", cfg.Contract(p.Deliverable, p.Overlays))
 	}
 	return problems
 }
