@@ -19,6 +19,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/tenonrun/tenon/artifact/view/chromiumtest"
 	"github.com/tenonrun/tenon/cli"
 	"github.com/tenonrun/tenon/piece/openspec/openspectest"
 	"github.com/tenonrun/tenon/tool/shell/confine"
@@ -70,6 +71,7 @@ func TestMain(m *testing.M) {
 //	fill FILE N                append N bytes to a file
 //	damage RUN                 change an event of the run in the database
 //	untouched                  the state directory holds nothing yet
+//	[chromium]                 there is a Chromium
 //	[openspec]                 the OpenSpec command line is there, in the directory $OPENSPEC
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/script/*.txtar")
@@ -94,11 +96,16 @@ func TestScripts(t *testing.T) {
 
 // condition tells what the machine has for a page.
 func condition(name string) (bool, error) {
-	if name != "openspec" {
+	find, required := openspectest.Find, openspectest.Required()
+	switch name {
+	case "openspec":
+	case "chromium":
+		find, required = chromiumtest.Find, chromiumtest.Required()
+	default:
 		return false, fmt.Errorf("there is no condition %s", name)
 	}
-	_, err := openspectest.Find()
-	if openspectest.Required() {
+	_, err := find()
+	if required {
 		return err == nil, err
 	}
 	return err == nil, nil

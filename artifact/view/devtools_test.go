@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"github.com/tenonrun/tenon/artifact/view/chromiumtest"
 )
 
 // browser is a headless Chromium that a test started, and a line to it.
@@ -40,10 +42,7 @@ type message struct {
 // of the system.
 func newBrowser(t *testing.T) *browser {
 	t.Helper()
-	path, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("there is no chromium on this machine: install the package to run this test")
-	}
+	path := chromiumtest.Command(t)
 	home, err := os.MkdirTemp("", "chromium")
 	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(home) }) // it may still be written to
