@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tenonrun/tenon"
 	"github.com/tenonrun/tenon/provider/providertest"
 	"github.com/tenonrun/tenon/workflow"
 )
@@ -20,7 +21,7 @@ import (
 // The turn of the agent: how many responses it takes, and how many calls of tools.
 const (
 	agentTurns = 20
-	agentSteps = 46
+	agentSteps = 49
 )
 
 // act is what the model does in its n-th response: files are read beside each
@@ -55,7 +56,8 @@ func act(n int) providertest.Reply {
 			call("grep", map[string]any{"pattern": "item"}), call("read", map[string]any{"path": "list.md"}), call("edit", add),
 		}
 	default:
-		r.Calls = []providertest.Call{call("read", map[string]any{"path": "list.md"}), call("read", map[string]any{"path": "nowhere.txt"})}
+		r.Calls = []providertest.Call{call("read", map[string]any{"path": "list.md"}), call("read", map[string]any{"path": "nowhere.txt"}),
+			call("artifact_write", map[string]any{"id": "report", "title": said, "mime": "text/markdown", "content": "# " + said + "\n"})}
 	}
 	return r
 }
@@ -103,7 +105,10 @@ func TestAgentKilled(t *testing.T) {
 	if killed || rep.Result.Status != workflow.StatusSucceeded || rep.Result.Usage.Calls != agentTurns {
 		t.Fatalf("undisturbed, it is %s after %d calls: %+v", rep.Result.Status, rep.Result.Usage.Calls, rep.Result.Failures)
 	}
-	want := files(t, calm.dir)
+	want, made := files(t, calm.dir), calm.artifacts()
+	if len(made) != 3 {
+		t.Fatalf("undisturbed, it made %v", made)
+	}
 	calm.agentSteps()
 	names, numbers := numbered(len(rep.Steps), short(1, 29))
 	sum := new(tally)
@@ -124,6 +129,9 @@ func TestAgentKilled(t *testing.T) {
 				}
 				s.check(s.history())
 				differ(t, "file", files(t, s.dir), want)
+				if got := s.artifacts(); !slices.Equal(got, made) {
+					t.Errorf("it made %v, want %v", got, made)
+				}
 				s.agentSteps()
 			})
 		}
@@ -132,6 +140,22 @@ func TestAgentKilled(t *testing.T) {
 		t.Errorf("%d of %d processes were killed", sum.kills.Load(), len(names))
 	}
 	t.Log(sum.kills.Load(), "kills")
+}
+
+// artifacts are the revisions that the run made, in their order.
+func (s *scene) artifacts() []string {
+	s.t.Helper()
+	tn, err := tenon.Open(s.t.Context(), tenon.Config{Dir: s.dir, State: s.state})
+	must(s.t, err)
+	_, c, err := tn.Artifacts().Of(s.t.Context(), s.run)
+	must(s.t, err)
+	var list []string
+	for r, err := range c.Export(s.t.Context()) {
+		must(s.t, err)
+		list = append(list, fmt.Sprintf("%s@%d %s %s", r.Artifact, r.Version, r.Title, r.Digest))
+	}
+	must(s.t, tn.Close())
+	return list
 }
 
 // agentSteps looks at the history: every response and every result of a tool is
