@@ -13,9 +13,11 @@ import (
 	"github.com/tenonrun/tenon/engine"
 	"github.com/tenonrun/tenon/history"
 	"github.com/tenonrun/tenon/internal/canon"
+	"github.com/tenonrun/tenon/internal/ident"
 	"github.com/tenonrun/tenon/internal/text"
 	"github.com/tenonrun/tenon/piece"
 	"github.com/tenonrun/tenon/script"
+	scripts "github.com/tenonrun/tenon/script/store"
 	"github.com/tenonrun/tenon/workflow"
 	"github.com/tenonrun/tenon/workflow/load"
 )
@@ -36,7 +38,7 @@ type Request struct {
 	Draft      bool                   // drafts of agents and compositions too: the run is not reproducible
 	UpdateLock bool                   // resolve agents anew, whatever the lock says
 	dry        bool                   // nothing is kept
-	Args       json.RawMessage        // of a script; nil is undefined
+	Args       json.RawMessage        // of a script: JSON; nil is undefined
 	Script     workflow.ScriptOptions // bounds of a script
 }
 
@@ -64,8 +66,24 @@ func (t *Tenon) Run(ctx context.Context, q Request) (history.Result, error) {
 		return history.Result{}, err
 	}
 	l.ID, l.By = q.ID, q.By
+	warning := t.keepScript(ctx, q.Workflow, &l)
 	res, err := t.engine.Start(ctx, l)
-	return t.warned(ctx, res, err)
+	if res, err = t.told(ctx, res, err); warning != "" {
+		res.Warnings = append(res.Warnings, warning)
+	}
+	return res, err
+}
+
+// keepScript keeps the script of a run that is about to begin.
+func (t *Tenon) keepScript(ctx context.Context, w *Workflow, l *engine.Launch) (warning string) {
+	if w.Script == nil {
+		return ""
+	}
+	if l.ID == "" {
+		l.ID = workflow.RunID(ident.New("r"))
+	}
+	_, warning = t.scripts.keep(ctx, l.ID, w.Document)
+	return warning
 }
 
 // launch pins everything that a run depends on.
@@ -75,7 +93,7 @@ func (t *Tenon) launch(ctx context.Context, q Request, inputs []byte) (engine.La
 	if err := t.preflight(q); err != nil {
 		return engine.Launch{}, err
 	}
-	values, err := t.values(q, inputs)
+	values, told, err := t.values(q, inputs)
 	if err != nil {
 		return engine.Launch{}, err
 	}
@@ -86,6 +104,9 @@ func (t *Tenon) launch(ctx context.Context, q Request, inputs []byte) (engine.La
 	s, err := t.begin(ctx, q)
 	if err != nil {
 		return engine.Launch{}, err
+	}
+	if told != "" {
+		s.Warnings = append(s.Warnings, told)
 	}
 	kept, err := s.value()
 	if err != nil {
@@ -113,19 +134,25 @@ func (t *Tenon) launch(ctx context.Context, q Request, inputs []byte) (engine.La
 }
 
 // values are what a run is given: inputs of a definition, args of a script.
-func (t *Tenon) values(q Request, inputs []byte) (workflow.Value, error) {
+// Args are merged over the defaults of a saved script.
+func (t *Tenon) values(q Request, inputs []byte) (v workflow.Value, warning string, err error) {
 	if q.Workflow.Script == nil {
-		return checkInputs(q.Workflow.Definition, inputs)
+		v, err = checkInputs(q.Workflow.Definition, inputs)
+		return v, "", err
 	}
 	args := q.Args
 	if args == nil && len(inputs) > 0 && string(inputs) != "{}" && string(inputs) != "null" {
 		args = inputs
 	}
-	out, _, err := script.Arguments(*q.Workflow.Script, args)
-	if err != nil || out == nil {
-		return workflow.Value{}, err
+	d := q.Workflow.defaults
+	if args, err = scripts.Merge(scripts.Normalize(args, d.DefaultArgs, d.StringArgKey), d.DefaultArgs); err != nil {
+		return v, "", workflow.Errorf(workflow.CodeInvalidInputs, "%w", err)
 	}
-	return workflow.Inline(out), nil
+	args, warning, err = script.Arguments(*q.Workflow.Script, args)
+	if err != nil || args == nil {
+		return v, warning, err
+	}
+	return workflow.Inline(args), warning, nil
 }
 
 // scripted are the bounds of a run of a script.

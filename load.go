@@ -2,12 +2,13 @@ package tenon
 
 import (
 	"bytes"
-	"os"
+	"cmp"
+	"context"
 	"path/filepath"
 	"slices"
 
-	"github.com/tenonrun/tenon/project"
 	"github.com/tenonrun/tenon/script"
+	scripts "github.com/tenonrun/tenon/script/store"
 	"github.com/tenonrun/tenon/workflow"
 	"github.com/tenonrun/tenon/workflow/load"
 )
@@ -22,6 +23,8 @@ type Workflow struct {
 	// Script is what a workflow script says about itself; nil for a definition. Its
 	// Definition is empty but for names.
 	Script *script.Meta
+
+	defaults scripts.Resolution // what the args of a saved script are merged over
 }
 
 // Load finds a workflow by name or file and checks it whole. The error of a
@@ -46,31 +49,27 @@ func (t *Tenon) LoadDocument(name string, data []byte) (*Workflow, error) {
 }
 
 func (t *Tenon) find(nameOrFile string, cfg load.Config, above []string) (*Workflow, error) {
-	found, err := t.Project.Find(nameOrFile)
+	found, err := t.locate(nameOrFile)
 	if err != nil {
 		return nil, err
 	}
 	if err := runnable(found, above); err != nil {
 		return nil, err
 	}
-	data, err := os.ReadFile(found.Path)
-	if err != nil {
-		return nil, workflow.Errorf(workflow.CodeWorkflowNotFound, "reading workflow %s: %w", found.Name, err)
+	w := &Workflow{Name: found.Name, File: found.file, Path: found.Path, defaults: found.defaults}
+	above = append(slices.Clone(above), cmp.Or(found.Path, found.file))
+	if found.Kind != workflow.KindScript {
+		return t.read(w, found.text, cfg, above)
 	}
-	name := found.Path
-	if rel, err := filepath.Rel(t.Project.Dir, found.Path); err == nil && filepath.IsLocal(rel) {
-		name = rel
+	if w, err = t.readScript(w, found.text, cfg, above); err == nil && found.notice != "" {
+		w.Warnings = append(w.Warnings, load.Issue{File: found.file, Message: found.notice})
 	}
-	w := &Workflow{Name: found.Name, File: name, Path: found.Path}
-	if found.Kind == workflow.KindScript {
-		return t.readScript(w, data, cfg, append(slices.Clone(above), found.Path))
-	}
-	return t.read(w, data, cfg, append(slices.Clone(above), found.Path))
+	return w, err
 }
 
-func runnable(found project.Found, above []string) error {
-	if slices.Contains(above, found.Path) || len(above) > 8 {
-		return workflow.Errorf(workflow.CodeComponentCycle, "workflow %s starts itself: %v", found.Name, append(slices.Clone(above), found.Path))
+func runnable(found located, above []string) error {
+	if slices.Contains(above, cmp.Or(found.Path, found.file)) || len(above) > 8 {
+		return workflow.Errorf(workflow.CodeComponentCycle, "workflow %s starts itself: %v", found.Name, append(slices.Clone(above), found.file))
 	}
 	return nil
 }
@@ -89,8 +88,7 @@ func (t *Tenon) readScript(w *Workflow, data []byte, cfg load.Config, path []str
 	if len(path) > 1 {
 		return w, nil // a script that another workflow starts starts none
 	}
-	for _, known := range t.Project.Workflows() {
-		name := known.Name
+	for _, name := range t.names(context.Background()) { // names are on the disk
 		if name == w.Name || !quoted(data, name) {
 			continue
 		}

@@ -32,6 +32,7 @@ import (
 	"github.com/tenonrun/tenon/provider"
 	"github.com/tenonrun/tenon/routing"
 	"github.com/tenonrun/tenon/script"
+	scripts "github.com/tenonrun/tenon/script/store"
 	"github.com/tenonrun/tenon/store"
 	"github.com/tenonrun/tenon/store/memory"
 	"github.com/tenonrun/tenon/store/sqlite"
@@ -59,6 +60,9 @@ type Config struct {
 	Observe func(engine.Notice)      // sees events and progress; must not block
 	Getenv  func(name string) string // settings and keys of the environment; nil is os.Getenv
 	WaitFor engine.Waits
+	// Scripts keeps the scripts of runs and knows saved ones by name. Nil is a
+	// directory in the state of the project.
+	Scripts scripts.Store
 	// DenyAsked tells agents no where the rules of the fence would have a person
 	// asked, so that a run never waits for that.
 	DenyAsked bool
@@ -82,6 +86,7 @@ type Tenon struct {
 	pieces   *piece.Registry
 	backends *backends
 	made     *Artifacts
+	scripts  *Scripts
 	gear     *gear
 	sessions sessions
 	agents   func() (*Agents, error) // as they were when they were first asked for
@@ -121,6 +126,7 @@ func Open(ctx context.Context, cfg Config) (*Tenon, error) {
 	if t.made, err = openArtifacts(t); err != nil {
 		return nil, err
 	}
+	t.scripts = newScripts(t)
 	t.gear = newGear(t, memory)
 	t.backends.equip = t.gear.equip
 	t.backends.spawn = t.spawn
@@ -177,7 +183,7 @@ func (t *Tenon) newEngine() (*engine.Engine, error) {
 // Close waits for runs that are being driven and closes the store. Cancel their
 // contexts first.
 func (t *Tenon) Close() error {
-	return errors.Join(t.engine.Close(), t.made.close(), t.close())
+	return errors.Join(t.engine.Close(), t.made.close(), t.scripts.close(), t.close())
 }
 
 // Artifacts returns the door to what runs made.
@@ -187,7 +193,7 @@ func (t *Tenon) Artifacts() *Artifacts { return t.made }
 // stands. by names the person or program that asked.
 func (t *Tenon) Resume(ctx context.Context, run workflow.RunID, by string) (history.Result, error) {
 	res, err := t.engine.Drive(ctx, run, by)
-	return t.warned(ctx, res, err)
+	return t.told(ctx, res, err)
 }
 
 // Send records a person's word about a run: an answer, a recovery, steering, a
@@ -209,7 +215,7 @@ func (t *Tenon) Fork(ctx context.Context, q engine.ForkRequest) (workflow.RunID,
 // Inspect returns a run as it stands.
 func (t *Tenon) Inspect(ctx context.Context, run workflow.RunID) (history.Result, error) {
 	res, err := t.engine.Inspect(ctx, run)
-	return t.warned(ctx, res, err)
+	return t.told(ctx, res, err)
 }
 
 // Compare tells what another workflow would make of a run: which results it
@@ -236,6 +242,7 @@ func (t *Tenon) Continue(ctx context.Context, run workflow.RunID, w *Workflow, r
 	if err := t.made.continued(ctx, run, l.ID); err != nil {
 		return "", err
 	}
+	t.keepScript(ctx, w, &l)
 	next, err := t.engine.Continue(ctx, run, l, rerunWrites)
 	if err != nil {
 		err = errors.Join(err, t.made.forget(ctx, l.ID))

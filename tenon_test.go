@@ -373,7 +373,7 @@ func TestLoadRefuses(t *testing.T) {
 		"script.js": "export const meta = {}", ".tenon/workflows/build.yaml": trivial,
 	})
 	for name, want := range map[string]workflow.Code{
-		"script.js": workflow.CodePieceNotAvailable,
+		"script.js": workflow.CodeInvalidDefinition,
 		"none.yaml": workflow.CodeWorkflowNotFound,
 		"buid":      workflow.CodeWorkflowNotFound,
 	} {

@@ -33,6 +33,7 @@ type Result struct {
 	ResumeAfter workflow.Time              `json:"resumeAfter,omitzero"`
 	ForkOf      workflow.RunID             `json:"forkOf,omitempty"`
 	Children    []workflow.RunID           `json:"children,omitempty"`
+	ScriptPath  string                     `json:"scriptPath,omitempty"` // of a run of a script: a copy that can be edited and run
 	Started     workflow.Time              `json:"started"`
 	Updated     workflow.Time              `json:"updated"`
 	Visits      int                        `json:"visits"`

@@ -32,7 +32,10 @@ func (i Issue) String() string {
 	if b.Len() > 0 {
 		b.WriteString(": ")
 	}
-	fmt.Fprintf(&b, "%s (%s)", i.Message, i.Code)
+	b.WriteString(i.Message)
+	if i.Code != "" {
+		fmt.Fprintf(&b, " (%s)", i.Code)
+	}
 	if i.Hint != "" {
 		b.WriteString(" – " + i.Hint)
 	}
