@@ -24,11 +24,25 @@ func (s *scriptArgs) flags(c *cobra.Command) {
 	c.MarkFlagsMutuallyExclusive("args", "args-file")
 }
 
+// positional takes args that stand behind the name of the script.
+func (s *scriptArgs) positional(args []string, agent bool) error {
+	switch {
+	case len(args) == 0:
+		return nil
+	case agent:
+		return usage(errors.New("an agent by itself takes one prompt: put it in quotes"))
+	case s.text != "" || s.file != "":
+		return usage(errors.New("give the args of a script once: behind its name, with --args, or with --args-file"))
+	}
+	s.text = args[0]
+	return nil
+}
+
 // read puts the args into a request.
 func (s *scriptArgs) read(a *app, wf *tenon.Workflow, q *tenon.Request) error {
 	if wf.Script == nil {
 		if s.text != "" || s.file != "" {
-			return usage(errors.New("--args is for scripts: give a definition its inputs with -i NAME=VALUE"))
+			return usage(errors.New("args are for scripts: give a definition its inputs with -i NAME=VALUE"))
 		}
 		return nil
 	}

@@ -132,7 +132,7 @@ exhausted, 5 provider unavailable, 6 denied, 7 unproven, 8 cancelled,
 		"run":  {a.runCmd(), a.resumeCmd(), a.forkCmd(), a.demoCmd()},
 		"say":  {a.answerCmd(), a.decideCmd("approve"), a.decideCmd("deny"), a.recoverCmd(), a.steerCmd(), a.skipCmd(), a.signalCmd(), a.pauseCmd(), a.cancelCmd()},
 		"see":  {a.lsCmd(), a.showCmd(), a.logsCmd(), a.receiptsCmd(), a.verifyCmd(), a.candidateCmd(), a.explainCmd(), a.artifactCmd()},
-		"doc":  {a.validateCmd(), a.planCmd(), a.graphCmd()},
+		"doc":  {a.validateCmd(), a.planCmd(), a.graphCmd(), a.scriptCmd()},
 		"team": {a.agentCmd(), a.skillCmd(), a.compositionCmd(), a.contextCmd()},
 		"keep": {a.initCmd(), a.configCmd(), a.trustCmd(), a.doctorCmd(), a.gcCmd(), a.versionCmd()},
 	} {

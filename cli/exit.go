@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenonrun/tenon/history"
 	"github.com/tenonrun/tenon/internal/source"
+	"github.com/tenonrun/tenon/script/vm"
 	"github.com/tenonrun/tenon/workflow"
 	"github.com/tenonrun/tenon/workflow/load"
 )
@@ -131,7 +132,10 @@ func (a *app) printProblem(err error, code int) {
 	}
 	var issues load.Issues
 	var misread source.Errors
+	var syntax *vm.SyntaxError
 	switch {
+	case errors.As(err, &syntax):
+		p.Error.Problems = problemsOf(err)
 	case errors.As(err, &issues):
 		p.Error.Issues = issues
 	case errors.As(err, &misread):

@@ -117,20 +117,28 @@ func (l *launch) flags(c *cobra.Command) {
 func (a *app) runCmd() *cobra.Command {
 	l := &launch{}
 	c := &cobra.Command{
-		Use:   "run NAME|FILE",
+		Use:   "run NAME|FILE [ARGS]",
 		Short: "Start a workflow and stay with it until it ends or waits",
-		Long: `With --agent or --composition, the argument is a prompt: what the agent shall do,
+		Long: `A script takes ARGS, as JSON or as plain text; tenon script ls lists scripts.
+
+With --agent or --composition, the argument is a prompt: what the agent shall do,
 or - for standard input. The agent runs by itself, without a workflow around it.`,
 		Example: `  tenon run fix -i issue=123
   tenon run ./release.yaml --inputs inputs.json --jsonl
   tenon run freestyle.json --verify 'go test ./...'
+  tenon run discussion "Should we split the service?"
   tenon run --composition close-books "close October" --deliverable close-report`,
-		Args: cobra.ExactArgs(1),
+		Args: cobra.RangeArgs(1, 2),
 	}
 	l.flags(c)
 	c.Flags().StringVar(&l.agent, "agent", "", "run this agent, NAME[@VERSION], by itself")
 	c.Flags().StringVar(&l.composition, "composition", "", "run this composition, NAME[@VERSION], by itself")
-	c.RunE = func(cmd *cobra.Command, args []string) error { return a.launch(cmd, l, args[0]) }
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := l.scriptArgs.positional(args[1:], l.agent+l.composition != ""); err != nil {
+			return err
+		}
+		return a.launch(cmd, l, args[0])
+	}
 	return c
 }
 
