@@ -204,6 +204,9 @@ type ContextRequest struct {
 	Inputs             json.RawMessage // an object; nil is none
 	Draft              bool            // drafts too
 	Node               string          // of the workflow; "" is that of a run without one
+	// Manifest names a workspace manifest; it stands for Agent, for Deliverable unless
+	// there is one, and for the workspace of the composition.
+	Manifest string
 }
 
 // Context is a run context that is rendered without a run.
@@ -215,10 +218,21 @@ type Context struct {
 // RenderContext renders the context that an agent would have. Nothing is kept,
 // mounted or started.
 func (t *Tenon) RenderContext(ctx context.Context, q ContextRequest) (Context, error) {
+	bound, err := t.manifested(&q)
+	if err != nil {
+		return Context{}, err
+	}
 	n := agent.Name{Agent: q.Agent, Composition: q.Composition}
 	s, err := t.begin(ctx, Request{dry: true, Draft: q.Draft}, n)
 	if err != nil {
 		return Context{}, err
+	}
+	s.bound = bound
+	if bound != nil {
+		s.Warnings = append(s.Warnings, unmounted(bound)...)
+		if m := s.Team[teamKey(n)]; m != nil {
+			m.narrow(bound)
+		}
 	}
 	o := agent.Order{Agent: agent.Agent{Def: teamKey(n)}, Overlays: q.Overlays, Inputs: q.Inputs}
 	o.Frame.Repositories, o.Frame.Node = t.Project.Repositories(), cmp.Or(q.Node, aloneNode)
@@ -237,6 +251,26 @@ func (t *Tenon) RenderContext(ctx context.Context, q ContextRequest) (Context, e
 	}
 	r, err := t.render(sc, plan)
 	return Context{Rendered: r, Warnings: s.Warnings}, err
+}
+
+// manifested binds the manifest of a request, and completes the request from it.
+func (t *Tenon) manifested(q *ContextRequest) (*runcontext.Workspace, error) {
+	if q.Manifest == "" {
+		return nil, nil
+	}
+	m, err := t.Manifest(q.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	w, err := m.Bind(q.Inputs, "workflow")
+	if err != nil {
+		return nil, err
+	}
+	if q.Composition == "" {
+		q.Agent = cmp.Or(q.Agent, w.Agent.Slug)
+	}
+	q.Deliverable = cmp.Or(q.Deliverable, w.Agent.SpecRef)
+	return w, nil
 }
 
 // warned adds to a result what was told when its run began.

@@ -37,6 +37,7 @@ type session struct {
 	Warnings   []string             `json:"warnings,omitempty"` // of its making, such as drafts
 
 	matrix *routing.Matrix
+	bound  *runcontext.Workspace // in place of that of the composition; of no run
 }
 
 // sessions are those of the runs that this process drives.

@@ -77,7 +77,7 @@ func tree(r *composition.Resolution) (*member, error) {
 	for _, it := range r.Items {
 		described[string(it.Kind)+" "+it.Ref().String()] = it.Description()
 	}
-	m := grown(r.Composition.Root, nil, described)
+	m := grown(r.Composition.Root, narrowed(r.Composition.Workspace), described)
 	d, err := r.Composition.Digest()
 	if err != nil {
 		return nil, fmt.Errorf("resolving %s: %w", r.Composition.Slug, err)

@@ -123,7 +123,10 @@ func (t *Tenon) scene(s *session, o agent.Order) (*scene, error) {
 	if err := s.contract(sc, o); err != nil {
 		return nil, err
 	}
-	if len(m.Workspace) > 0 && string(m.Workspace) != "null" {
+	switch {
+	case s.bound != nil:
+		sc.workspace = s.bound
+	case len(m.Workspace) > 0 && string(m.Workspace) != "null":
 		block, err := runcontext.CompileBlock(m.Workspace)
 		if err == nil {
 			sc.workspace, err = block.Bind(o.Inputs, "workflow")

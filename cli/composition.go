@@ -56,7 +56,7 @@ func (a *app) checkCmd() *cobra.Command {
 		return a.named(cmd.Context(), func(t *tenon.Tenon, all *tenon.Agents) error {
 			var list []checked
 			for _, name := range args {
-				r, err := checkNamed(all, name, draft)
+				r, err := checkNamed(t, all, name, draft)
 				if err != nil {
 					return err
 				}
@@ -72,11 +72,14 @@ func (a *app) checkCmd() *cobra.Command {
 }
 
 // checkNamed checks a composition by its name, or a file that may be anywhere.
-func checkNamed(all *tenon.Agents, name string, draft bool) (checked, error) {
+func checkNamed(t *tenon.Tenon, all *tenon.Agents, name string, draft bool) (checked, error) {
 	if ext := filepath.Ext(name); slices.Contains([]string{".yaml", ".yml", ".json"}, ext) {
 		raw, err := os.ReadFile(name)
 		if err != nil {
 			return checked{}, usage(fmt.Errorf("reading a composition: %w", err))
+		}
+		if strings.Contains(string(raw), "WorkspaceManifest") {
+			return checkManifest(t, name), nil
 		}
 		it := composition.ReadComposition(name, strings.TrimSuffix(filepath.Base(name), ext), raw)
 		it.Source, it.Tier = name, composition.TierProject
@@ -96,6 +99,16 @@ func checkNamed(all *tenon.Agents, name string, draft bool) (checked, error) {
 		return checked{}, err
 	}
 	return checkItem(all, it, draft), nil
+}
+
+// checkManifest checks a workspace manifest, with what it extends.
+func checkManifest(t *tenon.Tenon, file string) checked {
+	m, err := t.Manifest(file)
+	r := checked{Kind: "workspace", Name: filepath.Base(file), Source: file, Valid: err == nil, Problems: findingsOf(err)}
+	if err == nil && m.Slug != "" {
+		r.Name = m.Slug + "@" + m.Version
+	}
+	return r
 }
 
 // checkItem checks an agent, a skill or a composition with all that it refers to.
@@ -150,6 +163,13 @@ func checkAll(t *tenon.Tenon, all *tenon.Agents, draft bool) []checked {
 	}
 	if err != nil {
 		list = append(list, checked{Kind: "deliverable", Name: ".tenon/specs", Problems: findingsOf(err)})
+	}
+	manifests, err := t.Manifests()
+	for _, file := range manifests {
+		list = append(list, checkManifest(t, file))
+	}
+	if err != nil {
+		list = append(list, checked{Kind: "workspace", Name: ".tenon/workspaces", Problems: findingsOf(err)})
 	}
 	overlays, err := t.Overlays()
 	for _, o := range overlays {
