@@ -51,7 +51,7 @@ func (a *Agents) Publish(n Named) (r shelf.Record, again bool, err error) {
 // whole resolves what is to be published, and keeps what it refers to.
 func (a *Agents) whole(it *composition.Item) error {
 	if it.Err != nil || it.Kind == composition.KindSkill {
-		return nil // the shelf refuses it
+		return nil //nolint:nilerr // the shelf refuses it
 	}
 	asked := *it
 	if asked.Lifecycle == composition.Draft {
