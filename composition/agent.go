@@ -120,11 +120,11 @@ type front struct {
 // are warnings. Slug is the name of an agent that says none.
 func ReadAgent(name, slug string, data []byte) Item {
 	it := Item{Kind: KindAgent, Slug: slug, Source: name, Content: unix(data)}
-	doc, prompt, err := frontMatter(name, it.Content)
+	doc, prompt, loose, err := frontMatter(name, it.Content)
 	if err != nil {
 		return it.fail(err)
 	}
-	r := &agentReader{reader: reader{doc: doc}}
+	r := &agentReader{reader: reader{doc: doc, warned: loose}}
 	r.shape(KindAgent)
 	r.unknown(KindAgent)
 	var f front

@@ -132,11 +132,11 @@ func ReadSkill(name, slug string, data []byte, files []File) Item {
 		return it.fail(source.Errors{{File: name, Code: FindingValue, Message: "the names of its files cannot be listed: " + err.Error(), Hint: "name files in UTF-8"}})
 	}
 	it.Content = content
-	doc, _, err := frontMatter(name, unix(data))
+	doc, _, loose, err := frontMatter(name, unix(data))
 	if err != nil {
 		return it.fail(err)
 	}
-	r := &reader{doc: doc}
+	r := &reader{doc: doc, warned: loose}
 	r.shape(KindSkill)
 	r.unknown(KindSkill)
 	var front struct {

@@ -165,7 +165,7 @@ func codes(err error) []string {
 func TestReadRefuses(t *testing.T) {
 	t.Parallel()
 	project := write(t, map[string]string{
-		".tenon/agents/bad.md":         "---\nname: bad\ndescription: Use it when: always\n---\n",
+		".tenon/agents/bad.md":         "---\nname: bad\n\tdescription: Use it\n---\n",
 		".tenon/agents/none.md":        "You are nobody.\n",
 		".tenon/agents/open.md":        "---\nname: open\n",
 		".tenon/agents/big.md":         strings.Repeat("x", files.MaxText+1),
