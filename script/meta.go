@@ -120,5 +120,5 @@ func Arguments(m Meta, args json.RawMessage) (out json.RawMessage, warning strin
 	if args == nil {
 		return nil, "", workflow.Errorf(workflow.CodeInvalidInputs, "workflow %s needs args", m.Name).WithHint("pass them with --args '{…}'")
 	}
-	return nil, "", workflow.Errorf(workflow.CodeInvalidInputs, "args of workflow %s: %w", m.Name, problems)
+	return nil, "", workflow.Errorf(workflow.CodeInvalidInputs, "args of workflow %s: %w", m.Name, problems).WithHint("meta.args of the script says what it takes")
 }
