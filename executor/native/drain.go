@@ -19,6 +19,10 @@ type mark struct {
 	workflow.Allowance
 }
 
+// agentsLimit is why an agent comes to an end that was refused agents too often. Its
+// answer counts as any other.
+const agentsLimit = "agents"
+
 // lastTools are those that save work: what an agent has when it is to come to
 // an end.
 var lastTools = []string{"write", "edit", "todo_write", "memory", "artifact_write", submitName}
@@ -66,17 +70,14 @@ func (m mark) String() string {
 // come to an end at the last of them.
 func (l *loop) limits(ctx context.Context, n int) error {
 	host, ok := l.Host.(executor.Spawner)
-	if !ok || l.journal == nil || l.drained > 0 {
+	if !ok || l.journal == nil || l.drained > 0 || l.Turn.Agent == "" && l.refusals < maxRefusals {
 		return nil
 	}
 	m, told, err := l.decide(ctx, fmt.Sprintf("%s/%d/limits", l.Turn.Key, n), func() (mark, bool, error) {
 		if l.refusals >= maxRefusals {
-			return mark{Drain: true, Allowance: workflow.Allowance{Limit: "agents"}}, true, nil
+			return mark{Drain: true, Allowance: workflow.Allowance{Limit: agentsLimit}}, true, nil
 		}
-		if l.Turn.Agent == "" {
-			return mark{}, false, nil
-		}
-		left, err := host.Left(ctx, l.Turn.Agent, l.call1(n))
+		left, err := host.Left(ctx, l.Turn.Agent, l.callKey(n))
 		return mark{Drain: left.Over(), Allowance: left}, left.Over() || left.Near() && !l.warned, err
 	})
 	if err != nil || !told {
@@ -85,8 +86,8 @@ func (l *loop) limits(ctx context.Context, n int) error {
 	return l.mark(n, m)
 }
 
-// call1 is the key of the call of round n.
-func (l *loop) call1(n int) string { return fmt.Sprintf("%s/%d", l.Turn.Key, n) }
+// callKey is the key of the call of round n.
+func (l *loop) callKey(n int) string { return fmt.Sprintf("%s/%d", l.Turn.Key, n) }
 
 // mark tells the agent.
 func (l *loop) mark(n int, m mark) error {
@@ -146,7 +147,7 @@ func (l *loop) raised(ctx context.Context, n int) (bool, error) {
 	}
 	_, more, err := l.decide(ctx, fmt.Sprintf("%s/%d/raised", l.Turn.Key, n), func() (mark, bool, error) {
 		left, err := host.Left(ctx, l.Turn.Agent, "")
-		return mark{Raise: true, Allowance: left}, left.Limit != "" && left.Max > l.drain.Max && !left.Over(), err
+		return mark{Raise: true, Allowance: left}, left.Limit != "" && left.Limit == l.drain.Limit && left.Max > l.drain.Max && !left.Over(), err
 	})
 	if err != nil || !more {
 		return false, err

@@ -54,11 +54,12 @@ type loop struct {
 	told     int
 	reply    executor.Reply
 
-	said     int  // of Turn.Then
-	refusals int  // agents that were not started
-	warned   bool // the agent knows that it is near a limit
-	drained  int  // the round since which it comes to an end; 0 is none
-	drain    mark // why
+	said       int  // of Turn.Then
+	refusals   int  // responses in a row of which no agent was started that was wanted
+	refusedNow bool // an agent of this response
+	warned     bool // the agent knows that it is near a limit
+	drained    int  // the round since which it comes to an end; 0 is none
+	drain      mark // why
 
 	opening sync.Mutex // of the account
 	showing sync.Mutex
@@ -235,7 +236,7 @@ func (l *loop) steer(ctx context.Context, n int) error {
 	if !ok {
 		return nil
 	}
-	words, err := s.Steer(ctx, l.call1(n), l.Turn.Label)
+	words, err := s.Steer(ctx, l.callKey(n), l.Turn.Label)
 	for _, w := range words {
 		l.messages = append(l.messages, provider.UserText("[The operator of this run says, while you work:]\n"+w))
 	}

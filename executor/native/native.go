@@ -170,7 +170,7 @@ func (e *Executor) Execute(ctx context.Context, t executor.Turn, h executor.Host
 		if !done {
 			continue
 		}
-		l.reply.Drained = l.drained > 0
+		l.reply.Drained = l.drained > 0 && l.drain.Limit != agentsLimit
 		more, err := l.raised(ctx, n)
 		if err == nil && !more {
 			more = l.goesOn()

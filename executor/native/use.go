@@ -71,6 +71,9 @@ func (l *loop) use(ctx context.Context, n int, memo kept) (bool, error) {
 		at = end
 	}
 	l.messages = append(l.messages, provider.Message{Role: provider.RoleTool, Parts: results})
+	if l.refusedNow {
+		l.refusals, l.refusedNow = l.refusals+1, false
+	}
 	return false, nil
 }
 
@@ -185,7 +188,9 @@ func (l *loop) fold(u *use) (provider.Part, error) {
 	case s.Denied != nil:
 		l.reply.Denials++
 	case s.Refused:
-		l.refusals++
+		l.refusedNow = true
+	case s.Spawned > 0:
+		l.refusals, l.refusedNow = 0, false
 	case u.part.Name == todoName && !s.Error:
 		l.todo = s.Text
 	case u.part.Name == submitName && s.Error && l.submit != nil:
