@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -54,7 +55,7 @@ func (cfg Config) run(ctx context.Context, c piece.Context) (workflow.Settled, e
 		if v.ws.Spec == nil {
 			return v.without()
 		}
-		step, err := v.judge(ctx)
+		step, err := v.verdict(ctx)
 		if err != nil {
 			return workflow.Settled{}, err
 		}
@@ -120,6 +121,42 @@ func (v *visit) turn(ctx context.Context) error {
 	var err error
 	v.reply, err = v.c.Turn(ctx, t)
 	return err
+}
+
+// ruling is a verdict as it is kept: the files may be others when the visit is
+// run again.
+type ruling struct {
+	Step   deliverable.Step    `json:"step"`
+	Judged deliverable.Verdict `json:"judged"`
+}
+
+// verdict judges what was delivered, once for each answer of the agent. One that
+// came to an end at a limit is judged anew: a raise lets it go on.
+func (v *visit) verdict(ctx context.Context) (deliverable.Step, error) {
+	j, ok := v.c.(executor.Journal)
+	if !ok || v.reply.Drained {
+		return v.judge(ctx)
+	}
+	raw, err := j.Step(ctx, executor.Step{
+		Key: fmt.Sprintf("agent/judged/%d", len(v.then)+1), Tool: "deliverable",
+		Do: func(ctx context.Context, _ json.RawMessage, _ func(json.RawMessage) error) (executor.Outcome, error) {
+			step, err := v.judge(ctx)
+			if err != nil {
+				return executor.Outcome{}, err
+			}
+			memo, err := json.Marshal(ruling{step, v.judged})
+			return executor.Outcome{Memo: memo, About: "the deliverable is judged: " + string(step.Action), Failed: !v.judged.Accepted()}, err
+		},
+	})
+	if err != nil {
+		return deliverable.Step{}, err
+	}
+	var kept ruling
+	if err := json.Unmarshal(raw, &kept); err != nil {
+		return deliverable.Step{}, workflow.Errorf(workflow.CodeStoreDamaged, "%s: reading the verdict about a deliverable: %w", v.f.Node, err)
+	}
+	v.judged = kept.Judged
+	return kept.Step, nil
 }
 
 // judge takes in what was delivered, again and again while the machine cannot
