@@ -11,6 +11,7 @@ package artifact
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"embed"
 	"encoding/json"
@@ -94,11 +95,11 @@ func (cfg Config) run(ctx context.Context, c piece.Context) (workflow.Settled, e
 	if err != nil {
 		return workflow.Settled{}, err
 	}
-	d, err := cfg.draft(ctx, c, p)
+	at, collection, err := cfg.Open(ctx, f.Run, p.Collection)
 	if err != nil {
 		return refused(f, err)
 	}
-	at, collection, err := cfg.Open(ctx, f.Run, p.Collection)
+	d, err := cfg.draft(ctx, c, p, collection)
 	if err != nil {
 		return refused(f, err)
 	}
@@ -136,8 +137,9 @@ func refused(f piece.Frame, err error) (workflow.Settled, error) {
 	return workflow.Settled{}, fmt.Errorf("%s: %w", f.Node, err)
 }
 
-// draft makes what is written. A value that is no text is written as JSON.
-func (cfg Config) draft(ctx context.Context, c piece.Context, p settings) (artifact.Draft, error) {
+// draft makes what is written. A value that is no text is written as JSON. What
+// the params leave out stays as it was.
+func (cfg Config) draft(ctx context.Context, c piece.Context, p settings, to artifact.Store) (artifact.Draft, error) {
 	f := c.Frame()
 	raw := p.Content
 	if p.From != "" {
@@ -157,11 +159,12 @@ func (cfg Config) draft(ctx context.Context, c piece.Context, p settings) (artif
 			d.Mime = "application/json"
 		}
 	}
-	if d.Mime == "" {
-		d.Mime = "text/plain"
-	}
-	if d.Title == "" {
-		d.Title = d.ID
+	if d.Title == "" || d.Mime == "" {
+		was, err := to.Get(ctx, d.ID)
+		if err != nil && workflow.CodeOf(err) != workflow.CodeNotFound {
+			return d, err
+		}
+		d.Title, d.Mime = cmp.Or(d.Title, was.Title, d.ID), cmp.Or(d.Mime, was.Mime, "text/plain")
 	}
 	d.Title = cfg.Redactor.Redact(d.Title)
 	if artifact.KindOf(d.Mime) != artifact.Image { // whose letters mean nothing

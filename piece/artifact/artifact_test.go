@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -129,6 +130,23 @@ func TestRun(t *testing.T) {
 		}
 		if strings.Contains(string(s.Output.JSON), "content") || !strings.Contains(string(s.Output.JSON), `"version":1`) {
 			t.Errorf("%s: the output is %s", tc.params, s.Output.JSON)
+		}
+	}
+}
+
+// What a node leaves out stays as it was.
+func TestLabelsStay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for i, tc := range []struct{ params, title, mime string }{
+		{`{"id":"a","title":"T","mime":"text/markdown","content":"# Hi"}`, "T", "text/markdown"},
+		{`{"id":"a","content":"# Ho"}`, "T", "text/markdown"},
+		{`{"id":"a","content":[1]}`, "T", "application/json"},
+		{`{"id":"a","title":"U","content":"# Ha"}`, "U", "application/json"},
+	} {
+		w.c.F.Visit = workflow.VisitID(fmt.Sprint("save#", i))
+		if s, err := w.run(tc.params); err != nil || s.Made == nil || s.Made.Title != tc.title || s.Made.Mime != tc.mime {
+			t.Errorf("%s: %+v, %v", tc.params, s.Made, err)
 		}
 	}
 }
