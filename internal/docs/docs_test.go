@@ -87,6 +87,8 @@ func TestExamples(t *testing.T) {
 		{"composition", "```yaml tenon composition\nslug: a\nversion: 1.0.0\nroot: b\nworkspace: {env: [{name: x, value: y}]}\n```", "UPPER_SNAKE_CASE"},
 		{"spec", "```yaml tenon spec\nslug: a\nkind: nothing\n```", `"nothing" is not a kind`},
 		{"overlay", "```yaml tenon overlay\nid: [a]\n```", "a.md:2: the overlay is not valid"},
+		{"workflow", "```js tenon workflow\nexport const meta = {name: 'a'};\n```", "description is missing"},
+		{"body", "```js tenon body\nconst n = await agent('a');\nreturn n: number;\n```", "example.js:2:9: TypeScript"},
 		{"another word", "```yaml tenon thing\n```", `a.md:1: there is no example "thing"`},
 		{"not marked", "```yaml\nnot: [checked\n```", ""},
 	} {

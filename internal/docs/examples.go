@@ -15,6 +15,7 @@ import (
 	documents "github.com/tenonrun/tenon/internal/source"
 	"github.com/tenonrun/tenon/provider/scripted"
 	"github.com/tenonrun/tenon/runcontext"
+	workflow "github.com/tenonrun/tenon/script"
 	"github.com/tenonrun/tenon/workflow/load"
 )
 
@@ -22,7 +23,8 @@ import (
 // "yaml tenon" for a whole definition, "yaml tenon node" for nodes of format 2
 // that lead to done and failed, "yaml tenon config" for a configuration,
 // "yaml tenon script" for a script, "yaml tenon composition", "yaml tenon spec" and
-// "yaml tenon overlay", and "markdown tenon agent".
+// "yaml tenon overlay", "markdown tenon agent", "js tenon workflow" for a whole
+// workflow script, and "js tenon body" for one without its meta.
 type example struct {
 	page string
 	line int // of the first line of the block
@@ -30,7 +32,7 @@ type example struct {
 	text string
 }
 
-var mark = regexp.MustCompile("^```(?:yaml|markdown) tenon(.*)$")
+var mark = regexp.MustCompile("^```(?:yaml|markdown|js) tenon(.*)$")
 
 // examples finds the blocks of a page.
 func examples(p page) []example {
@@ -134,14 +136,31 @@ func checkExample(ctx context.Context, dir string, e example, found *findings) e
 		}
 		return nil
 	}
-	err, known := e.team()
+	err, known := e.workflow()
 	if !known {
-		found.add(e.page, e.line-1, "there is no example %q: definition (no word), node, config, script, agent, composition, spec and overlay can be checked", e.what)
+		err, known = e.team()
+	}
+	if !known {
+		found.add(e.page, e.line-1, "there is no example %q: definition (no word), node, config, script, agent, composition, spec, overlay, workflow and body can be checked", e.what)
 	}
 	if err != nil {
 		found.add(e.page, e.line, "the %s is not valid: %v", e.what, err)
 	}
 	return nil
+}
+
+// workflow reads a workflow script.
+func (e example) workflow() (err error, known bool) {
+	text := e.text
+	switch e.what {
+	case "body":
+		text = `export const meta = {name: "example", description: "example"}; ` + text
+	case "workflow":
+	default:
+		return nil, false
+	}
+	_, err = workflow.Check("example.js", []byte(text))
+	return err, true
 }
 
 // team reads what belongs to agents, as far as it can be read alone.
