@@ -320,12 +320,14 @@ func answerOf(k *call, f *workflow.Settled, raw json.RawMessage, failed bool) vm
 		return vm.Outcome{Err: errorOf(k, f.Error)}
 	}
 	var out struct {
-		Response json.RawMessage `json:"response"`
+		Response struct {
+			Answer json.RawMessage `json:"answer"`
+		} `json:"response"`
 	}
-	if json.Unmarshal(raw, &out) != nil || out.Response == nil {
+	if json.Unmarshal(raw, &out) != nil || out.Response.Answer == nil {
 		return vm.Outcome{Value: json.RawMessage("null")}
 	}
-	return vm.Outcome{Value: out.Response}
+	return vm.Outcome{Value: out.Response.Answer}
 }
 
 // loud are codes of agents that the script sees as errors; of others it sees null.

@@ -178,7 +178,7 @@ func TestQuestionIsAskedOnce(t *testing.T) {
 	}
 	p.record("question#1", &workflow.QuestionAnswered{})
 	p.answer = func(workflow.StartVisit) workflow.Settled {
-		return workflow.Settled{Outcome: "next", Output: workflow.Inline(json.RawMessage(`{"response":true}`))}
+		return workflow.Settled{Outcome: "next", Output: workflow.Inline(json.RawMessage(`{"response":{"answer":true}}`))}
 	}
 	if end := p.finish(); string(end.Outputs["result"].JSON) != "true" {
 		t.Errorf("end %+v", end)

@@ -348,7 +348,7 @@ func reply(c workflow.StartVisit) workflow.Settled {
 	}
 	switch c.Kind {
 	case "question":
-		return text(map[string]any{"response": "red"})
+		return text(map[string]any{"response": map[string]any{"answer": "red"}})
 	case "shell":
 		return text(map[string]any{"exitCode": 0, "stdout": "clean", "stderr": ""})
 	case "verify":
