@@ -1,6 +1,7 @@
 package tenon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -145,6 +146,11 @@ func (a *Artifacts) Named(ctx context.Context, name string) (artifact.Collection
 	return c, err == nil, err
 }
 
+// Existing returns a collection that Names has named.
+func (a *Artifacts) Existing(ctx context.Context, name string) (artifact.Collection, error) {
+	return a.open(ctx, name)
+}
+
 func (a *Artifacts) open(ctx context.Context, name string) (artifact.Collection, error) {
 	c, err := a.all.Open(ctx, name)
 	return guarded{c, a.t.redact}, err
@@ -211,6 +217,27 @@ func isEmpty(ctx context.Context, c artifact.Replica) (bool, error) {
 		return false, err
 	}
 	return true, nil
+}
+
+// forked gives a new fork what its parent has made so far. A parent whose log is
+// empty is looked at when the fork needs its artifacts.
+func (a *Artifacts) forked(ctx context.Context, fork workflow.RunID) error {
+	h, err := a.head(ctx, fork)
+	if err == nil {
+		h, err = a.head(ctx, h.ForkOf)
+	}
+	if err != nil {
+		return err
+	}
+	c, err := a.open(ctx, string(cmp.Or(h.Root, h.Run)))
+	if err != nil {
+		return err
+	}
+	if empty, err := isEmpty(ctx, c); empty || err != nil {
+		return err
+	}
+	_, _, err = a.Of(ctx, fork)
+	return err
 }
 
 // inherit copies, by reference, what the parent of a fork had at the cut.

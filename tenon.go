@@ -207,7 +207,7 @@ func (t *Tenon) Send(ctx context.Context, run workflow.RunID, c engine.Control) 
 func (t *Tenon) Fork(ctx context.Context, q engine.ForkRequest) (workflow.RunID, error) {
 	fork, err := t.engine.Fork(ctx, q)
 	if err == nil {
-		_, _, err = t.made.Of(ctx, fork)
+		err = t.made.forked(ctx, fork)
 	}
 	return fork, err
 }

@@ -68,13 +68,11 @@ func (a *app) places(ctx context.Context, t *tenon.Tenon, w *within, args []stri
 	}
 	var list []place
 	for _, name := range names {
-		c, ok, err := t.Artifacts().Named(ctx, name)
+		c, err := t.Artifacts().Existing(ctx, name)
 		if err != nil {
 			return nil, err
 		}
-		if ok {
-			list = append(list, place{name, c})
-		}
+		list = append(list, place{name, c})
 	}
 	return list, nil
 }

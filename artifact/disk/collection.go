@@ -40,6 +40,9 @@ func (s *collection) current(ctx context.Context, f func(*artifact.Log) error) e
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if err := s.all.visit(s); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.catchUp(); err != nil {
@@ -50,6 +53,9 @@ func (s *collection) current(ctx context.Context, f func(*artifact.Log) error) e
 
 // write runs f when it is this one's turn, with the values of now.
 func (s *collection) write(ctx context.Context, f func(*artifact.Log) error) error {
+	if err := s.all.visit(s); err != nil {
+		return err
+	}
 	s.turn.Lock()
 	defer s.turn.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -104,6 +110,11 @@ func (s *collection) close() error {
 	defer s.turn.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.release()
+}
+
+// release closes the files. It needs the turn and the lock of the values.
+func (s *collection) release() error {
 	err := s.forget()
 	if s.gate != nil {
 		err = errors.Join(err, s.gate.Close())

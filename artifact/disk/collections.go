@@ -40,10 +40,12 @@ type Collections struct {
 	cfg  Config
 	mu   sync.Mutex
 	open map[string]*collection
-	root *os.Root // nil before the directory is there
-	gate *lock.Gate
-	turn sync.Mutex // of the gate
-	disk actions
+	// recent are those whose files may be open, the last used one last
+	recent []*collection
+	root   *os.Root // nil before the directory is there
+	gate   *lock.Gate
+	turn   sync.Mutex // of the gate
+	disk   actions
 
 	ready, closed bool
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -435,5 +436,48 @@ func TestClosed(t *testing.T) {
 	wantCode(t, err, workflow.CodeStoreUnavailable)
 	if !strings.Contains(fmt.Sprint(err), "closed") || errors.Is(err, fs.ErrClosed) {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// Any number of collections is read and written with a few open files.
+func TestManyCollections(t *testing.T) {
+	t.Parallel()
+	c := open(t, disk.Config{Dir: t.TempDir()})
+	const many = 300
+	for round := range 2 {
+		for i := range many {
+			s, err := c.Open(t.Context(), fmt.Sprint("c", i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := s.Put(t.Context(), artifact.Draft{ID: "a", Title: "t", Mime: "text/plain", Content: fmt.Sprint(i)})
+			if err != nil || r.Descriptor.Version != int64(round+1) {
+				t.Fatalf("%+v, %v", r, err)
+			}
+		}
+	}
+	if n := disk.OpenFiles(c); n > 2*64 {
+		t.Errorf("%d files are open", n)
+	}
+	var wg sync.WaitGroup
+	for w := range 4 {
+		wg.Go(func() {
+			for i := range many {
+				s, err := c.Open(t.Context(), fmt.Sprint("c", (i*7+w*50)%many))
+				if err == nil {
+					_, err = s.List(t.Context())
+				}
+				if err == nil && i%10 == 0 {
+					_, err = s.Edit(t.Context(), artifact.Edit{Artifact: "a", Content: "x"})
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := disk.OpenFiles(c); n > 2*(64+4) {
+		t.Errorf("%d files are open", n)
 	}
 }

@@ -31,3 +31,23 @@ func (c *Collections) NoSync() { c.disk.sync = func(*os.File) error { return nil
 func Sealed(raw string) []byte {
 	return fmt.Appendf(nil, "%08x %s\n", crc32.Checksum([]byte(raw), castagnoli), raw)
 }
+
+// OpenFiles counts the files of collections that are open.
+func OpenFiles(c *Collections) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for _, s := range c.open {
+		s.mu.Lock()
+		if s.journal.file != nil {
+			n++
+		}
+		s.mu.Unlock()
+		s.turn.Lock()
+		if s.gate != nil {
+			n++
+		}
+		s.turn.Unlock()
+	}
+	return n
+}
