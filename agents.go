@@ -118,6 +118,14 @@ func (a *Agents) Look(n Named, draft bool) (*composition.Item, error) {
 		e.Code = workflow.CodeNotPublished
 	case composition.FindingVersion:
 		e.Code = workflow.CodeVersionConflict
+	case composition.FindingBroken:
+		for _, it := range a.Items(n.Kind) {
+			var why source.Errors
+			if it.Name() == ref.Name() && errors.As(it.Err, &why) {
+				e.Msg, e.Hint, e.Err = e.Msg+":\n"+why.Error(), "", why
+				break
+			}
+		}
 	}
 	return nil, e
 }

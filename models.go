@@ -98,7 +98,7 @@ func (t *Tenon) begin(ctx context.Context, q Request, more ...agent.Name) (*sess
 			s.Warnings = append(s.Warnings, err.Error())
 		}
 	}
-	return s, nil
+	return s, t.modelled(s, q.Workflow)
 }
 
 // value is what the first event keeps: nothing where there is nothing to keep.

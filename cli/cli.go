@@ -23,6 +23,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/tenonrun/tenon"
+	near "github.com/tenonrun/tenon/internal/text"
 )
 
 // Version is the version of the program; releases set it when they link.
@@ -139,6 +140,7 @@ exhausted, 5 provider unavailable, 6 denied, 7 unproven, 8 cancelled,
 		for _, c := range cmds {
 			c.GroupID = group
 			c.Args = counted(c.Args)
+			refuseUnknown(c)
 			root.AddCommand(c)
 		}
 	}
@@ -171,6 +173,28 @@ func (a *app) helpCmd() *cobra.Command {
 			}
 			return about.Help()
 		},
+	}
+}
+
+// refuseUnknown makes a command that is not among those of a group an error.
+func refuseUnknown(c *cobra.Command) {
+	if !c.HasSubCommands() || c.RunE != nil {
+		return
+	}
+	c.Use += " COMMAND"
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return c.Help()
+		}
+		var names []string
+		for _, sub := range c.Commands() {
+			names = append(names, sub.Name())
+		}
+		err := fmt.Errorf("there is no command %s %s", c.CommandPath(), args[0])
+		if name := near.Nearest(args[0], names); name != "" {
+			err = fmt.Errorf("%w; did you mean %q?", err, name)
+		}
+		return usageError{err, c.CommandPath()}
 	}
 }
 
