@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/tenonrun/tenon/composition"
 	"github.com/tenonrun/tenon/executor"
 	"github.com/tenonrun/tenon/piece/agent"
 	"github.com/tenonrun/tenon/project"
@@ -32,6 +33,7 @@ type session struct {
 	Bind       []string             `json:"bind,omitempty"`   // --model
 	Dimensions map[string]string    `json:"dimensions,omitempty"`
 	Team       map[string]*member   `json:"team,omitempty"`     // by key
+	Lock       *composition.Lock    `json:"lock,omitempty"`     // what the names of agents stood for
 	Specs      map[string]string    `json:"specs,omitempty"`    // of deliverables, by name: their text
 	Overlays   []runcontext.Overlay `json:"overlays,omitempty"` // of specifications
 	Warnings   []string             `json:"warnings,omitempty"` // of its making, such as drafts
@@ -86,8 +88,12 @@ func (t *Tenon) begin(ctx context.Context, q Request, more ...agent.Name) (*sess
 	if s.matrix, err = t.matrixOf(s.Models, s.Bind); err != nil {
 		return nil, err
 	}
-	if s.Team, s.Warnings, err = t.gather(ctx, q, append(named(q.Workflow), more...)); err != nil {
+	pinned := &composition.Lock{}
+	if s.Team, s.Warnings, err = t.gather(ctx, q, append(named(q.Workflow), more...), pinned); err != nil {
 		return nil, err
+	}
+	if len(pinned.Pins()) > 0 {
+		s.Lock = pinned
 	}
 	// Specifications that nodes name were judged when the workflow was loaded.
 	overlays, err := t.readOverlays()

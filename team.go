@@ -121,8 +121,9 @@ func (m *member) writes() bool {
 }
 
 // gather resolves the agents that a run may need: those that its workflows name,
-// which must be there, and those of the project that a turn may start.
-func (t *Tenon) gather(ctx context.Context, q Request, names []agent.Name) (map[string]*member, []string, error) {
+// which must be there, and those of the project that a turn may start. What they
+// stand for comes into pinned.
+func (t *Tenon) gather(ctx context.Context, q Request, names []agent.Name, pinned *composition.Lock) (map[string]*member, []string, error) {
 	a, err := t.Agents(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -141,6 +142,7 @@ func (t *Tenon) gather(ctx context.Context, q Request, names []agent.Name) (map[
 		}
 		if err == nil {
 			team[key] = m
+			*pinned = *pinned.Merge(r.Lock)
 		}
 		for _, d := range r.Drafts {
 			warnings = append(warnings, d+" is a draft: the run is not reproducible")
@@ -248,11 +250,13 @@ func (t *Tenon) agentRoles(roles map[string]workflow.Role, w *Workflow) map[stri
 	if err != nil {
 		return roles // it is told where a run needs it
 	}
+	loose := a.options(false)
+	loose.Loose = true
 	for _, it := range a.Items(composition.KindAgent) {
 		if _, there := roles[it.Name()]; there || it.Lifecycle != composition.Published || it.Stored || w != nil && !w.mentions(it.Name()) {
 			continue
 		}
-		r, err := composition.ResolveAgent(a.Catalog, composition.Ref{Org: it.Org, Slug: it.Slug}, composition.Options{})
+		r, err := composition.ResolveAgent(a.Catalog, composition.Ref{Org: it.Org, Slug: it.Slug}, loose)
 		if err != nil {
 			continue
 		}
