@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tenonrun/tenon/composition/bounds"
+	"github.com/tenonrun/tenon/composition/head"
 	"github.com/tenonrun/tenon/internal/source"
 	"github.com/tenonrun/tenon/internal/text"
 	"github.com/tenonrun/tenon/permission"
@@ -120,7 +121,7 @@ type front struct {
 // are warnings. Slug is the name of an agent that says none.
 func ReadAgent(name, slug string, data []byte) Item {
 	it := Item{Kind: KindAgent, Slug: slug, Source: name, Content: unix(data)}
-	doc, prompt, loose, err := frontMatter(name, it.Content)
+	doc, prompt, loose, err := head.Split(name, it.Content)
 	if err != nil {
 		return it.fail(err)
 	}

@@ -215,26 +215,3 @@ func FuzzReadComposition(f *testing.F) {
 		}
 	})
 }
-
-// TestLooseFrontMatter reads heads as other programs write them: a text with a
-// colon in it is a text, with a warning; what is not YAML otherwise stays so.
-func TestLooseFrontMatter(t *testing.T) {
-	t.Parallel()
-	text := "---\nname: a\ndescription: Use it: <example>Context: a \"b\"\\n</example>\nmodel: big # why: so\n---\nGo.\n"
-	it := composition.ReadAgent("a.md", "a", []byte(text))
-	if it.Err != nil {
-		t.Fatal(it.Err)
-	}
-	if want := `Use it: <example>Context: a "b"\n</example>`; it.Agent.Description != want {
-		t.Errorf("the description is %q, want %q", it.Agent.Description, want)
-	}
-	if got := it.Warnings.Error(); !strings.Contains(got, "a.md:3:1: the description holds") {
-		t.Errorf("warned of %q", got)
-	}
-	for _, head := range []string{"name: [a: b", "name: a: b\n  c: d", "name: a\n\tmodel: b: c", "name: \"a\": b"} {
-		it := composition.ReadAgent("a.md", "a", []byte("---\n"+head+"\n---\nGo.\n"))
-		if it.Err == nil {
-			t.Errorf("%q was read as %+v", head, it.Agent)
-		}
-	}
-}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/tenonrun/tenon/composition/head"
 	"github.com/tenonrun/tenon/composition/version"
 	"github.com/tenonrun/tenon/internal/canon"
 	"github.com/tenonrun/tenon/internal/source"
@@ -132,7 +133,7 @@ func ReadSkill(name, slug string, data []byte, files []File) Item {
 		return it.fail(source.Errors{{File: name, Code: FindingValue, Message: "the names of its files cannot be listed: " + err.Error(), Hint: "name files in UTF-8"}})
 	}
 	it.Content = content
-	doc, _, loose, err := frontMatter(name, unix(data))
+	doc, _, loose, err := head.Split(name, unix(data))
 	if err != nil {
 		return it.fail(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/tenonrun/tenon/composition/bounds"
+	"github.com/tenonrun/tenon/composition/head"
 	"github.com/tenonrun/tenon/composition/version"
 	"github.com/tenonrun/tenon/internal/schema"
 	"github.com/tenonrun/tenon/internal/source"
@@ -26,7 +27,7 @@ var documents []byte
 const (
 	FindingShape        = "shape"         // not as the schema says
 	FindingValue        = "value"         // a value without a meaning
-	FindingFrontMatter  = "front_matter"  // a text without its head
+	FindingFrontMatter  = head.Finding    // a text without its head
 	FindingField        = "field"         // a warning: a field that is not known or has no effect
 	FindingReference    = "reference"     // a reference that cannot be read
 	FindingMissing      = "missing"       // a reference that leads nowhere

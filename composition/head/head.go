@@ -1,4 +1,14 @@
-package composition
+// Package head reads the head of Markdown files: the front matter of agents and
+// skills.
+//
+// Holds: Split.
+//
+// Guarantees: pure; what is read has the place in the file that it is written at. A
+// head that is not YAML is an error with its place; the one exception, a description
+// that is not quoted, is a warning.
+//
+// Does not: know which keys there are.
+package head
 
 import (
 	"bytes"
@@ -10,12 +20,16 @@ import (
 	"github.com/tenonrun/tenon/internal/source"
 )
 
-// frontMatter splits a Markdown file and parses its head. What is not YAML, and
-// would be if its description stood in quotes, is read so, with a warning.
-func frontMatter(name string, data []byte) (doc *source.Document, body string, loose source.Errors, err error) {
+// Finding is the code of findings about a head as such.
+const Finding = "front_matter"
+
+// Split splits a Markdown file, called name for people, and parses its head. What
+// is not YAML, and would be if its description stood in quotes, is read so, with a
+// warning. The error is source.Errors.
+func Split(name string, data []byte) (doc *source.Document, body string, loose source.Errors, err error) {
 	const fence = "---\n"
 	fail := func(message, hint string) (*source.Document, string, source.Errors, error) {
-		return nil, "", nil, source.Errors{{File: name, Line: 1, Column: 1, Code: FindingFrontMatter, Message: message, Hint: hint}}
+		return nil, "", nil, source.Errors{{File: name, Line: 1, Column: 1, Code: Finding, Message: message, Hint: hint}}
 	}
 	s := string(data)
 	if !strings.HasPrefix(s, fence) {
@@ -34,7 +48,7 @@ func frontMatter(name string, data []byte) (doc *source.Document, body string, l
 	}
 	if text, ok := quoted(head); ok {
 		if doc, again := source.Parse(name, []byte(text), limits); again == nil {
-			e := source.Error{Pointer: "/description", Code: FindingFrontMatter, Message: `the description holds ": " and is not YAML; it is read as it stands`, Hint: "put it in quotes"}
+			e := source.Error{Pointer: "/description", Code: Finding, Message: `the description holds ": " and is not YAML; it is read as it stands`, Hint: "put it in quotes"}
 			return doc, body, source.Errors{doc.LocateKey(e)}, nil
 		}
 	}
