@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -178,10 +179,18 @@ func (g *gear) shell(ctx context.Context, t executor.Turn, f disk.Config) (*shel
 			hide = append(hide, filepath.Join(home, filepath.FromSlash(dir)))
 		}
 	}
-	roots := slices.Concat([]string{t.Dir}, f.Directories, gitDirs(ctx, t.Roots), caches(home, g.t.cfg.Getenv))
+	roots := slices.Concat([]string{t.Dir}, f.Directories, gitDirs(ctx, t.Roots))
+	caches, env, err := g.caches()
+	if err != nil {
+		return nil, fmt.Errorf("making the caches of agents: %w", err)
+	}
+	if caches != "" {
+		roots = append(roots, caches)
+	}
+	maps.Copy(env, t.Env)
 	slices.Sort(roots[1:])
 	return shell.New(shell.Config{
-		Runner: g.t.runner, Dir: t.Dir, Access: t.Access, Home: home, Marker: string(t.Run), Idle: t.Idle, Env: t.Env,
+		Runner: g.t.runner, Dir: t.Dir, Access: t.Access, Home: home, Marker: string(t.Run), Idle: t.Idle, Env: env,
 		Roots: slices.Compact(roots), Hide: hide, Unset: g.t.backends.keys(),
 	})
 }
@@ -193,29 +202,6 @@ func gitDirs(ctx context.Context, roots []string) []string {
 	for _, root := range roots {
 		if common, err := git.Common(ctx, root); err == nil && common != filepath.Join(root, ".git") {
 			dirs = append(dirs, common)
-		}
-	}
-	return dirs
-}
-
-// caches are the places where build tools keep what they can make again. A
-// confined command may write there, or hardly a build would work.
-func caches(home string, getenv func(string) string) []string {
-	var dirs []string
-	for _, c := range []struct{ env, below, usual string }{
-		{"XDG_CACHE_HOME", "", ".cache"},
-		{"GOCACHE", "", ".cache/go-build"},
-		{"GOMODCACHE", "", "go/pkg/mod"},
-		{"CARGO_HOME", "registry", ".cargo/registry"},
-		{"npm_config_cache", "", ".npm"},
-		{"GRADLE_USER_HOME", "caches", ".gradle/caches"},
-		{"", "", ".m2/repository"},
-		{"", "", "Library/Caches"},
-	} {
-		if dir := getenv(c.env); c.env != "" && filepath.IsAbs(dir) {
-			dirs = append(dirs, filepath.Join(dir, c.below))
-		} else if home != "" {
-			dirs = append(dirs, filepath.Join(home, filepath.FromSlash(c.usual)))
 		}
 	}
 	return dirs

@@ -99,6 +99,9 @@ func condition(name string) (bool, error) {
 	find, required := openspectest.Find, openspectest.Required()
 	switch name {
 	case "openspec":
+	case "confined":
+		kind, _ := confine.Available()
+		return kind != confine.None, nil
 	case "chromium":
 		find, required = chromiumtest.Find, chromiumtest.Required()
 	default:
@@ -132,7 +135,7 @@ func setup(e *testscript.Env, base string) error {
 	e.Values[pageKey{}] = p
 	for k, v := range map[string]string{
 		"HOME": filepath.Join(dir, "home"), "XDG_CONFIG_HOME": filepath.Join(dir, "home", ".config"),
-		"XDG_STATE_HOME": "", "TENON_STATE": p.state, "STATE": p.state, "TENON_USER": "ada",
+		"XDG_STATE_HOME": "", "XDG_CACHE_HOME": "", "TENON_STATE": p.state, "STATE": p.state, "TENON_USER": "ada",
 		"GORACE": "atexit_sleep_ms=0", "GOGC": "400", "GOCACHE": buildCache(), "GIT_CONFIG_NOSYSTEM": "1", "CI": "1",
 	} {
 		e.Setenv(k, v)

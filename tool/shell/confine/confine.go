@@ -8,10 +8,12 @@
 // make, rename and remove files only below Spec.Write, whatever their text is, and
 // cannot signal processes outside, on kernels that can keep them from it. They can
 // neither lift this nor gain rights by it; set-user-id programs such as sudo do not
-// work. A child that cannot confine itself does not run the command.
+// work, and a superuser loses what reads the memory of other processes. A child that
+// cannot confine itself does not run the command.
 //
-// Does not: bound reading (but see Hide), the network, or what another process does
-// for a command that speaks to its socket. Landlock (Linux 6.2 and later) is the
+// Does not: bound reading (but see Hide), the network, modes, owners and times of
+// files that the user may change anyway (chmod, chown, touch), or what another
+// process does for a command that speaks to its socket. Landlock (Linux 6.2 and later) is the
 // only kind.
 package confine
 

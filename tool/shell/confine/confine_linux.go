@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/landlock-lsm/go-landlock/landlock"
 	landsys "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/sys/unix"
 )
 
 // minABI is the first version of Landlock that also keeps files from being cut
@@ -68,10 +70,42 @@ func become(raw string, argv []string) error {
 	if err := json.Unmarshal([]byte(raw), &s); err != nil {
 		return fmt.Errorf("reading its confinement: %w", err)
 	}
-	if err := s.restrict(); err != nil {
+	runtime.LockOSThread() // it becomes the command
+	if err := errors.Join(disarm(), s.restrict()); err != nil {
 		return fmt.Errorf("confining it: %w", err)
 	}
 	return fmt.Errorf("starting %s: %w", argv[0], syscall.Exec(argv[0], argv, os.Environ()))
+}
+
+// disarmed are the rights of a superuser with which a command could read the memory
+// of other processes, and so their keys, or undo its confinement. Those that builds
+// and installers need stay.
+var disarmed = []uintptr{
+	unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE, unix.CAP_PERFMON, unix.CAP_BPF, unix.CAP_SYS_MODULE, unix.CAP_SYS_RAWIO,
+	unix.CAP_MKNOD, unix.CAP_DAC_READ_SEARCH, unix.CAP_SYS_BOOT, unix.CAP_SYS_TIME, unix.CAP_MAC_ADMIN, unix.CAP_MAC_OVERRIDE,
+}
+
+// disarm gives up these rights, for this thread and what it becomes.
+func disarm() error {
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var sets [2]unix.CapUserData
+	if err := unix.Capget(&head, &sets[0]); err != nil {
+		return fmt.Errorf("reading its rights: %w", err)
+	}
+	for _, c := range disarmed {
+		set, bit := &sets[c/32], uint32(1)<<(c%32)
+		if set.Permitted&bit == 0 {
+			continue
+		}
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil && !errors.Is(err, unix.EPERM) {
+			return fmt.Errorf("giving up rights: %w", err)
+		}
+		set.Permitted, set.Effective, set.Inheritable = set.Permitted&^bit, set.Effective&^bit, set.Inheritable&^bit
+	}
+	if err := unix.Capset(&head, &sets[0]); err != nil {
+		return fmt.Errorf("giving up rights: %w", err)
+	}
+	return nil
 }
 
 // restrict confines this process for good.

@@ -188,3 +188,14 @@ func TestArgvRefuses(t *testing.T) {
 		t.Error("a relative program was taken")
 	}
 }
+
+// The keys of the process that starts a command stay its own, also for a superuser.
+func TestOtherProcessesAreClosed(t *testing.T) {
+	t.Parallel()
+	needs(t)
+	for _, script := range []string{"cat /proc/$PPID/environ", "cat /proc/$PPID/maps"} {
+		if out, code := run(t, confine.Spec{Write: []string{temp(t)}}, script); code == 0 || !strings.Contains(out, "denied") {
+			t.Errorf("%s: exit code %d, %q", script, code, out)
+		}
+	}
+}
