@@ -232,6 +232,10 @@ func (r router) Execute(ctx context.Context, t executor.Turn, h executor.Host) (
 		if err == nil || i+1 == len(d.Models) || ctx.Err() != nil || !slices.Contains(unavailable, workflow.CodeOf(err)) {
 			return reply, err
 		}
+		if reply.ToolCalls > 0 || len(reply.Files) > 0 {
+			// The next one would do it all again. A resume goes on in this conversation.
+			return reply, fmt.Errorf("%w (after %d tool calls, so no fallback was asked)", err, reply.ToolCalls)
+		}
 		if _, err := r.left(ctx, h, t.Key, err); err != nil {
 			return executor.Reply{}, err
 		}

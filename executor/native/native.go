@@ -149,7 +149,7 @@ func (l *loop) goesOn() bool {
 	return true
 }
 
-// Execute runs one turn.
+// Execute runs one turn. The reply beside an error tells what was done before it.
 func (e *Executor) Execute(ctx context.Context, t executor.Turn, h executor.Host) (reply executor.Reply, err error) {
 	ctx = tree(ctx)
 	l, err := e.begin(t, h)
@@ -165,7 +165,7 @@ func (e *Executor) Execute(ctx context.Context, t executor.Turn, h executor.Host
 	for n := 1; ; n++ {
 		done, err := l.round(ctx, n)
 		if err != nil {
-			return executor.Reply{}, err
+			return l.reply, err
 		}
 		if !done {
 			continue
