@@ -145,7 +145,7 @@ func (a *app) importLog(ctx context.Context, p place, file string) error {
 	skipped := 0
 	m, err := p.Merge(ctx, artifact.Copies(artifact.Lines(f, 0), func(b *artifact.BadLine) {
 		skipped++
-		fmt.Fprintln(a.std.Err, "warning:", b)
+		fmt.Fprintln(a.std.Err, "warning:", printable(b.Error()))
 	}))
 	if err != nil {
 		return err
