@@ -34,7 +34,7 @@ func findSkipped(s *history.State, c Control) (workflow.AgentSkipped, error) {
 	}
 	for _, o := range s.Gate.InState(admission.Running) {
 		if o.Command.AI {
-			say(o.Command.Visit, "", string(o.Command.Visit), o.Command.Node)
+			say(o.Command.Visit, "", string(o.Command.Visit), o.Command.Node, o.Command.Context.Label)
 		}
 	}
 	switch {
