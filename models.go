@@ -40,6 +40,7 @@ type session struct {
 
 	matrix *routing.Matrix
 	bound  *runcontext.Workspace // in place of that of the composition; of no run
+	money  bool                  // the run has a limit of it
 }
 
 // sessions are those of the runs that this process drives.
@@ -133,6 +134,7 @@ func (t *Tenon) session(ctx context.Context, run workflow.RunID) (*session, erro
 		if !ok {
 			return found // an old history, or none: nothing was kept
 		}
+		s.money = start.Options.Budget.MaxCostUSD > 0
 		raw := []byte(start.Options.Session.JSON)
 		if d := start.Options.Session.Digest; d != "" {
 			var err error
@@ -224,6 +226,9 @@ func (r router) Execute(ctx context.Context, t executor.Turn, h executor.Host) (
 				continue
 			}
 		}
+		if err := r.affords(ctx, t); err != nil {
+			return executor.Reply{}, err
+		}
 		ex, err := r.t.backends.executor(m.Provider)
 		if err != nil {
 			return executor.Reply{}, err
@@ -241,6 +246,20 @@ func (r router) Execute(ctx context.Context, t executor.Turn, h executor.Host) (
 		}
 	}
 	return executor.Reply{}, workflow.Errorf(workflow.CodeModelMissing, "%s: no model is left to ask", t.Node)
+}
+
+// affords refuses a model of an unknown price where a limit of money holds.
+func (r router) affords(ctx context.Context, t executor.Turn) error {
+	s, err := r.t.session(ctx, t.Run)
+	if err != nil {
+		return err
+	}
+	limited := s.money || t.Limits != nil && t.Limits.MaxCostUSD != nil
+	if !limited || r.t.backends.priced(t.Provider, t.Model) {
+		return nil
+	}
+	return workflow.Errorf(workflow.CodeCostUnknown, "%s: the price of model %s of provider %s is not known, so a limit of money cannot hold", t.Node, cmp.Or(t.Model, "by default"), t.Provider).
+		WithHint("give it a price in " + project.Folder + "/" + modelsFile + ", or limit tokens instead")
 }
 
 func (r router) decide(ctx context.Context, t executor.Turn) (routing.Decision, error) {
