@@ -24,12 +24,16 @@ func (a *app) explainPathCmd() *cobra.Command {
 		Use:   "path TOOL PATH",
 		Short: "Say whether a tool may use a path, with the rule and both ends of the path",
 		Example: `  tenon explain path read .env
-  tenon explain path write src/main.go --write`,
+  tenon explain path write src/main.go
+  tenon explain path read src/main.go --write`,
 		Args: counted(cobra.ExactArgs(2)),
 	}
-	c.Flags().BoolVar(&write, "write", false, "in a turn that may write")
+	c.Flags().BoolVar(&write, "write", false, "in a turn that may write; write and edit imply it (--write=false: in one that only reads)")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		return a.with(cmd.Context(), func(t *tenon.Tenon) error {
+			if key := permission.ToolKey(args[0]); !cmd.Flags().Changed("write") && (key == "write" || key == "edit") {
+				write = true
+			}
 			access := permission.AccessRead
 			if write {
 				access = permission.AccessWrite

@@ -147,7 +147,11 @@ func (a *app) reply(q workflow.Question) []string {
 	tenon := a.self() + a.flagsOf() + " "
 	switch {
 	case q.Kind == workflow.AskQuestion && len(q.Options) > 0:
-		return []string{tenon + "answer " + q.ID + " " + strings.Join(q.Options, "|")}
+		next := make([]string, len(q.Options))
+		for i, o := range q.Options {
+			next[i] = fmt.Sprintf("%sanswer %s '%s'", tenon, q.ID, strings.ReplaceAll(o, "'", `'\''`))
+		}
+		return next
 	case q.Kind == workflow.AskQuestion:
 		return []string{tenon + "answer " + q.ID + " VALUE"}
 	}
