@@ -73,7 +73,7 @@ func TestScriptRuns(t *testing.T) {
 	for text, want := range map[string]string{
 		"export const meta = {name: 'x', description: get()}": "meta",
 		"import fs from 'fs'": "the first statement must be",
-		panel[:strings.Index(panel, "\n")] + "\nimport fs from 'fs'": "bad.js:2",
+		strings.SplitN(panel, "\n", 2)[0] + "\nimport fs from 'fs'": "bad.js:2",
 	} {
 		put("bad.js", text)
 		if _, err := tn.Load("bad.js"); err == nil || !strings.Contains(err.Error(), want) {

@@ -22,6 +22,7 @@ import (
 	"github.com/tenonrun/tenon/history"
 	"github.com/tenonrun/tenon/internal/schema"
 	"github.com/tenonrun/tenon/internal/source"
+	"github.com/tenonrun/tenon/provider/scripted"
 	"github.com/tenonrun/tenon/workflow"
 )
 
@@ -107,7 +108,7 @@ func (l *launch) flags(c *cobra.Command) {
 	f.StringVar(&l.tickets, "tickets", "", "file with a list of {id, title, body?, criteria?} (schemaVersion 1)")
 	f.StringArrayVar(&l.specs, "spec", nil, "specification file or directory, repeatable (schemaVersion 1)")
 	f.StringArrayVar(&l.verify, "verify", nil, "command that verifies the work, in place of the configured plan; repeatable")
-	f.StringArrayVar(&l.models, "model", nil, "model of this run: NAME for everything, CLASS=NAME for a class of models.yaml; repeatable")
+	f.StringArrayVar(&l.models, "model", nil, "model of this run: NAME for everything, CLASS=NAME for a class of models.yaml, scripted to rehearse for nothing; repeatable")
 	f.BoolVar(&l.draft, "draft", false, "drafts of agents and compositions too, and no lock: the run is not reproducible")
 	f.BoolVar(&l.update, "update-lock", false, "pin what the workflow names anew in .tenon/tenon.lock")
 	f.StringArrayVar(&l.dimensions, "dimension", nil, "further dimension KEY=VALUE of the model matrix; repeatable")
@@ -162,7 +163,7 @@ func (a *app) launch(cmd *cobra.Command, l *launch, what string) error {
 		if len(l.verify) > 0 && !wf.UsesPlan() {
 			fmt.Fprintf(a.std.Err, "warning: --verify changes nothing: no node of %s verifies with the configured commands\n", wf.Name)
 		}
-		q.By, q.Models, q.Draft, q.UpdateLock, q.Change = a.who(), l.models, l.draft, l.update, first(l.change, t.Project.Config.Launch.Change)
+		q.By, q.Models, q.Draft, q.UpdateLock, q.Change = a.who(), rehearsed(l.models), l.draft, l.update, first(l.change, t.Project.Config.Launch.Change)
 		q.Budget = workflow.Budget{MaxTokens: budget.Tokens, MaxCostUSD: budget.CostUSD, MaxDurationMs: budget.DurationMs}
 		if err := l.scriptArgs.read(a, wf, &q); err != nil {
 			return history.Result{}, err
@@ -179,6 +180,18 @@ func (a *app) launch(cmd *cobra.Command, l *launch, what string) error {
 		w.begin(wf)
 		return t.Run(ctx, q)
 	}, func(c *tenon.Config) { c.Checks = checks(l.verify) })
+}
+
+// rehearsed reads the name of the scripted provider as a model of it, whatever
+// other providers there are.
+func rehearsed(models []string) []string {
+	out := slices.Clone(models)
+	for i, m := range out {
+		if m == scripted.Name || strings.HasSuffix(m, "="+scripted.Name) {
+			out[i] = m + "/" + scripted.Name
+		}
+	}
+	return out
 }
 
 // together refuses flags that do not go with each other.

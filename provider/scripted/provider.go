@@ -185,7 +185,7 @@ func (r *reply) say(ctx context.Context, name string, req provider.Request, emit
 	for _, piece := range pieces(r.Reasoning, chunk) {
 		a.Reasoning("", piece)
 	}
-	for _, piece := range pieces(r.text(), chunk) {
+	for _, piece := range pieces(r.text(req), chunk) {
 		if err := ctx.Err(); err != nil {
 			return a.Done(), err
 		}
@@ -204,7 +204,9 @@ func (r *reply) say(ctx context.Context, name string, req provider.Request, emit
 	return a.Done(), nil
 }
 
-func (r *reply) text() string {
+// text is what the reply says. One that says nothing is "ok", or the smallest
+// answer that fits the schema.
+func (r *reply) text(req provider.Request) string {
 	var s string
 	switch {
 	case r.Text != nil:
@@ -213,6 +215,9 @@ func (r *reply) text() string {
 		s = compact(r.JSON)
 	case len(r.ToolCalls) == 0 && r.Error == nil && r.PadWith == nil:
 		s = "ok"
+		if fits := fitting(req); fits != nil {
+			s = string(fits)
+		}
 	}
 	if r.PadWith != nil {
 		s += strings.Repeat(r.PadWith.Char, r.PadWith.Count)

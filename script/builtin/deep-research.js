@@ -102,7 +102,10 @@ for (let round = 1; parts.length > 0 && round <= rounds; round++) {
   );
   parts = gaps?.parts ?? [];
 }
-if (claims.length === 0) throw new Error("nothing with a source was found; name other sources in args.sources, or put the question differently");
+if (claims.length === 0) {
+  log("nothing with a source was found: name other sources in args, or put the question differently");
+  return { question, answer: null, confidence: "low", open: [question], claims: [], dropped: [], notChecked: [] };
+}
 
 phase("Check");
 const checked = await pipeline(claims.slice(0, most), async (c) => {
