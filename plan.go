@@ -43,6 +43,9 @@ func (t *Tenon) Plan(ctx context.Context, q Request) (Plan, error) {
 		Workflow: w.Name, Version: w.Digest, Policies: load.Effective(w.Definition), Transitions: load.Transitions(w.Definition),
 		Budget: t.budget(w.Definition.Budget, q.Budget), MaxOutput: admission.DefaultMaxOutput, Cost: "nothing: no node calls a model",
 	}
+	if w.Script != nil {
+		p.Cost = "unknown: a script decides while it runs; rehearse it with: tenon run " + w.Name + " --model scripted"
+	}
 	for _, n := range w.Nodes {
 		pn := PlannedNode{
 			Path: n.Node, Kind: n.Kind, Effect: n.Traits.Effect, AI: n.Traits.AI, Provider: n.Traits.Provider, Model: n.Traits.Model,

@@ -40,6 +40,9 @@ func (a *app) validateCmd() *cobra.Command {
 					return err
 				}
 				if write {
+					if wf.Script != nil {
+						return usage(fmt.Errorf("%s is a script, and scripts carry no version", wf.File))
+					}
 					if err := writeVersion(wf); err != nil {
 						return err
 					}
@@ -47,7 +50,11 @@ func (a *app) validateCmd() *cobra.Command {
 				docs = append(docs, map[string]any{"name": wf.Name, "file": wf.File, "version": wf.Digest, "warnings": wf.Warnings, "nodes": len(wf.Nodes)})
 				if !a.json {
 					a.warnings(wf)
-					fmt.Fprintf(a.std.Out, "%s is valid: %d nodes, version %s\n", wf.File, len(wf.Nodes), wf.Digest)
+					what := plain.Count(len(wf.Nodes), "node")
+					if wf.Script != nil {
+						what = "a script"
+					}
+					fmt.Fprintf(a.std.Out, "%s is valid: %s, version %s\n", wf.File, what, wf.Digest)
 				}
 			}
 			if all != nil {

@@ -73,6 +73,9 @@ func (a *app) picture(ctx context.Context, t *tenon.Tenon, args []string, run st
 		if err != nil {
 			return nil, nil, err
 		}
+		if wf.Script != nil {
+			return nil, nil, usage(fmt.Errorf("%s is a script: it has no graph, because it decides while it runs; tenon script show %s shows it", wf.File, args[0]))
+		}
 		return wf.Picture(), nil, nil
 	}
 	id, err := a.find(ctx, t, argsOf(run), last)
