@@ -100,6 +100,12 @@ func (b *backends) capabilities(name string) (executor.Capabilities, bool) {
 	return made.executor.Capabilities(""), true
 }
 
+// broken returns why a provider cannot be used, whatever its key.
+func (b *backends) broken(name string) error {
+	_, err := b.get(name)
+	return err
+}
+
 // executor returns the executor behind a name, ready to make calls.
 func (b *backends) executor(name string) (*native.Executor, error) {
 	made, err := b.get(name)

@@ -43,7 +43,7 @@ type Request struct {
 }
 
 func (t *Tenon) env() piece.Env {
-	env := piece.Env{Roles: t.agentRoles(t.Project.Roles(), nil), Backend: t.backends.capabilities, Providers: t.backends.names()}
+	env := piece.Env{Roles: t.agentRoles(t.Project.Roles(), nil), Backend: t.backends.capabilities, Providers: t.backends.names(), Broken: t.backends.broken}
 	if m, err := t.backends.matrix(); err == nil { // one that cannot be read is told at the start of a run
 		env.Routed = m.Routes()
 		env.Model = func(name, provider string) error { _, err := m.Resolve(name, provider); return err }

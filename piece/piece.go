@@ -70,8 +70,10 @@ type Env struct {
 	Declared   []string // roles the definition lists
 	// Backend returns the capabilities behind a provider's name.
 	Backend func(provider string) (executor.Capabilities, bool)
-	// Providers are the configured names, for hints.
+	// Providers are the configured names, for hints. Broken returns why one of them
+	// cannot be used; nil does not know.
 	Providers []string
+	Broken    func(provider string) error
 	// Routed says that a model is chosen where neither a node nor a role names a
 	// provider. Model returns why a name of a model leads nowhere; nil does not know.
 	Routed bool

@@ -60,7 +60,7 @@ func choose(e engine, role workflow.Role, who, pointer string, env piece.Env) (c
 	}
 	caps, ok := env.Backend(c.Provider)
 	if !ok {
-		return c, []piece.Problem{unknownProvider(c.Provider, pointer, env.Providers)}
+		return c, []piece.Problem{unknownProvider(c.Provider, pointer, env)}
 	}
 	c.caps = caps
 	if c.Model == "" {
@@ -100,7 +100,18 @@ func checkModel(c choice, pointer string, env piece.Env) (piece.Problem, bool) {
 	return p, true
 }
 
-func unknownProvider(name, pointer string, known []string) piece.Problem {
+func unknownProvider(name, pointer string, env piece.Env) piece.Problem {
+	known := env.Providers
+	if slices.Contains(known, name) && env.Broken != nil {
+		if err := env.Broken(name); err != nil {
+			p := piece.Problem{Code: workflow.CodeProviderNotFound, Pointer: pointer, Message: fmt.Sprintf("the provider %q cannot be used: %v", name, err)}
+			var coded *workflow.Error
+			if errors.As(err, &coded) {
+				p.Code, p.Hint = coded.Code, coded.Hint
+			}
+			return p
+		}
+	}
 	p := piece.Problem{
 		Code: workflow.CodeProviderNotFound, Pointer: pointer, Message: fmt.Sprintf("there is no provider %q", name),
 		Hint: "add it under providers in the configuration",
