@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tenonrun/tenon/history"
 	"github.com/tenonrun/tenon/project"
@@ -41,6 +42,7 @@ const (
 type Scripts struct {
 	t     *Tenon
 	store func() (scripts.Store, error) // nil without a store
+	files atomic.Pointer[scripts.Files] // that were opened here
 }
 
 // NamedScript is a script that can be named.
@@ -66,7 +68,12 @@ func newScripts(t *Tenon) *Scripts {
 		case t.cfg.Memory && !isThere(filepath.Join(t.Project.Home, scriptsDir)):
 			return nil, nil
 		}
-		return scripts.Open(filepath.Join(t.Project.Home, scriptsDir))
+		files, err := scripts.Open(filepath.Join(t.Project.Home, scriptsDir))
+		if err != nil {
+			return nil, err
+		}
+		s.files.Store(files)
+		return files, nil
 	})
 	return s
 }
@@ -127,10 +134,7 @@ func unfiled(o Origin, name string) string { return string(o) + ":" + name + ".j
 // resolve finds a script beyond the folders: in the store, then in the program.
 func (s *Scripts) resolve(name string) (located, bool, error) {
 	l := located{Found: project.Found{Name: name, Kind: workflow.KindScript}}
-	store, err := s.store()
-	if err != nil {
-		return l, false, err
-	}
+	store, broken := s.store()
 	if names, ok := store.(scripts.Resolver); ok {
 		r, ok, err := names.ResolveName(context.Background(), name) // it has no side effects, and ends soon
 		if err != nil {
@@ -146,8 +150,10 @@ func (s *Scripts) resolve(name string) (located, bool, error) {
 	}
 	l.file = unfiled(OriginBuiltin, l.Name)
 	var ok bool
-	l.text, ok = builtin.Source(l.Name)
-	return l, ok, nil
+	if l.text, ok = builtin.Source(l.Name); !ok {
+		return l, false, broken
+	}
+	return l, true, nil
 }
 
 // names are all names that a script may start workflows by.
@@ -321,8 +327,7 @@ func (t *Tenon) told(ctx context.Context, r history.Result, err error) (history.
 }
 
 func (s *Scripts) close() error {
-	store, err := s.store()
-	if files, ok := store.(*scripts.Files); ok && err == nil && s.t.cfg.Scripts == nil {
+	if files := s.files.Load(); files != nil {
 		return files.Close()
 	}
 	return nil

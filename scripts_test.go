@@ -194,6 +194,33 @@ func TestScriptStore(t *testing.T) {
 	}
 }
 
+// TestScriptStoreBroken runs scripts although they cannot be kept, and tells it.
+func TestScriptStoreBroken(t *testing.T) {
+	t.Parallel()
+	tn := opened(t, map[string]string{"a.js": said("a")}, func(c *tenon.Config) { c.Memory = false })
+	dir := filepath.Join(tn.Project.Home, "scripts")
+	if _, err := os.Lstat(dir); err == nil {
+		t.Error("there is a directory of scripts before there is one")
+	}
+	if err := os.WriteFile(dir, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w, err := tn.Load("a.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := tn.Run(t.Context(), tenon.Request{Workflow: w})
+	if err != nil || r.Status != workflow.StatusSucceeded || r.ScriptPath != "" || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "is not kept as a file") {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if _, err := tn.Load("discussion"); err != nil {
+		t.Errorf("a script that comes along: %v", err)
+	}
+	if _, err := tn.Load("nothing"); err == nil || !strings.Contains(err.Error(), "script store") {
+		t.Errorf("a name that may be saved: %v", err)
+	}
+}
+
 // TestStringArgs reads a text that stands for an object as that, and says so.
 func TestStringArgs(t *testing.T) {
 	t.Parallel()
