@@ -38,7 +38,7 @@ func (a *attempt) Step(ctx context.Context, s executor.Step) (json.RawMessage, e
 	}
 	raw := e.cfg.Redact.RedactJSON(out.Memo)
 	done := &workflow.StepSettled{
-		Key: s.Key, Tool: s.Tool, About: out.About, Failed: out.Failed, Denied: out.Denied, Made: out.Made,
+		Key: s.Key, Tool: s.Tool, About: e.cfg.Redact.Redact(out.About), Failed: out.Failed, Why: e.cfg.Redact.Redact(out.Why), Denied: out.Denied, Made: out.Made,
 		Memo: workflow.Inline(raw), DurationMs: e.cfg.Now().Sub(begun).Milliseconds(),
 	}
 	if err := a.record(done); err != nil {

@@ -31,6 +31,7 @@ type Outcome struct {
 	Memo   json.RawMessage
 	About  string // for people, in one line
 	Failed bool
+	Why    string           // it failed, in one line
 	Denied *workflow.Denial // why the fence did not let it through
 	Made   *workflow.Made   // the artifact that it wrote
 }

@@ -154,6 +154,7 @@ func (s *Sink) Clean(p workflow.Payload) {
 	case *workflow.StepSettled:
 		s.value(&p.Memo)
 		s.text(&p.About)
+		s.text(&p.Why)
 		s.denial(p.Denied)
 		s.made(&p.Made)
 	case *workflow.EvidenceKept:

@@ -182,6 +182,7 @@ type StepSettled struct {
 	Tool       string  `json:"tool"`
 	About      string  `json:"about,omitempty"` // for people: the tool and what it was used on
 	Failed     bool    `json:"failed,omitempty"`
+	Why        string  `json:"why,omitempty"` // it failed, in one line
 	Denied     *Denial `json:"denied,omitempty"`
 	Made       *Made   `json:"made,omitempty"`
 	Memo       Value   `json:"memo"`

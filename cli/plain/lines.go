@@ -177,13 +177,20 @@ func stepLine(p *workflow.StepSettled, v past) string {
 	case p.Denied != nil:
 		return fmt.Sprintf("x %s was denied %s", v.name, p.Denied.Message)
 	case p.Failed:
-		return fmt.Sprintf("  %s %s: failed", v.name, cmp.Or(p.About, p.Tool))
+		return fmt.Sprintf("  %s %s: failed", v.name, cmp.Or(p.About, p.Tool)) + because(p.Why)
 	}
 	line := fmt.Sprintf("  %s %s", v.name, cmp.Or(p.About, p.Tool))
 	if p.Made != nil {
 		line += made(p.Made)
 	}
 	return line
+}
+
+func because(why string) string {
+	if why == "" {
+		return ""
+	}
+	return ": " + why
 }
 
 func made(m *workflow.Made) string { return fmt.Sprintf(": artifact %s version %d", m.ID, m.Version) }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/tenonrun/tenon/executor"
@@ -87,12 +88,19 @@ func (l *loop) step(ctx context.Context, u *use, mayAsk bool) error {
 	return nil
 }
 
+// maxWhy bounds what people are told of a call that failed, in characters.
+const maxWhy = 200
+
 // outcome is what the journal keeps of a call.
 func (w *work) outcome(s settled) (executor.Outcome, error) {
 	memo, err := json.Marshal(s)
 	out := executor.Outcome{Memo: memo, About: w.brief, Failed: s.Error, Made: s.Made}
 	if w.l.Turn.Label != "" {
 		out.About = w.l.Turn.Label + ": " + w.brief
+	}
+	if s.Error && s.Denied == nil {
+		first, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(s.Text), "error: "), "\n")
+		out.Why = text.Head(first, maxWhy, "…")
 	}
 	if v := s.Denied; v != nil {
 		out.Denied = &workflow.Denial{
