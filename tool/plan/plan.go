@@ -61,4 +61,3 @@ func data(v any) json.RawMessage {
 	}
 	return raw
 }
-
