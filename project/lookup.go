@@ -162,7 +162,11 @@ func (p *Project) Everywhere() []Found {
 		}
 		for _, e := range entries {
 			f := found(filepath.Join(dir.path, e.Name()))
-			if f.User = dir.user; !e.IsDir() && slices.Contains(dir.endings, filepath.Ext(e.Name())) {
+			if !slices.Contains(dir.endings, filepath.Ext(e.Name())) {
+				continue
+			}
+			if info, err := os.Stat(f.Path); err == nil && info.Mode().IsRegular() { // as Named has it
+				f.User = dir.user
 				all = append(all, f)
 			}
 		}

@@ -1,6 +1,7 @@
 package project_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -75,6 +76,9 @@ func TestFindOwn(t *testing.T) {
 		if f, ok, err := p.Named(name); ok || err != nil {
 			t.Errorf("%q: %+v, %v", name, f, err)
 		}
+	}
+	if err := errors.Join(os.Mkdir(filepath.Join(root, "p/.claude/workflows/dir.js"), 0o700), os.Symlink("nowhere", filepath.Join(root, "p/.claude/workflows/link.js"))); err != nil {
+		t.Fatal(err)
 	}
 	if all := p.Everywhere(); len(all) != 6 || len(p.Workflows()) != 4 {
 		t.Errorf("everywhere: %+v", all)
