@@ -324,12 +324,15 @@ func (s *scene) judge(rep report, kill int64) order {
 	return o
 }
 
+// scriptShell is the command of the script; all other lines are of the workflow.
+const scriptShell = "shell#1"
+
 // lines are what writing visits leave in effects.log.
 var lines = map[workflow.VisitID]string{
 	"first#1": "first", "second#1": "second", "keep#1": "keep", "work#1/mark#1": "work", "tally#1": "tally",
 	"each#1[0]/write#1": "item-a", "each#1[1]/write#1": "item-b", "each#1[2]/write#1": "item-c", "each#1[3]/write#1": "item-d",
 	"both#1[left]/left#1": "left-yes", "both#1[right]/right#1": "right", "third#1": "third", "save#1": "save",
-	"shell#1": "script", "step#1": "step-t1", "step#2": "step-t2", "last#1": "last",
+	scriptShell: "script", "step#1": "step-t1", "step#2": "step-t2", "last#1": "last",
 }
 
 func (s *scene) effects() map[string]int {
