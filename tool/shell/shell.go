@@ -175,7 +175,10 @@ func (s *Shell) places() string {
 	if len(roots) < 2 {
 		return strings.Join(roots, "")
 	}
-	return fmt.Sprintf("%s and %d places more", roots[0], len(roots)-1)
+	if len(roots) == 2 {
+		return roots[0] + " and 1 other place"
+	}
+	return fmt.Sprintf("%s and %d other places", roots[0], len(roots)-1)
 }
 
 // spec is what a confined command may do.
