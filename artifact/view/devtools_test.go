@@ -17,6 +17,9 @@ import (
 	"github.com/tenonrun/tenon/artifact/view/chromiumtest"
 )
 
+// patience is how long one call may take; a page that is left does not always answer.
+const patience = 15 * time.Second
+
 // browser is a headless Chromium that a test started, and a line to it.
 type browser struct {
 	conn *websocket.Conn
@@ -139,6 +142,8 @@ func (b *browser) try(t *testing.T, session, method string, params, result any) 
 	must(t, b.conn.Write(b.ctx, websocket.MessageText, raw))
 	select {
 	case m = <-answer:
+	case <-time.After(patience):
+		return fmt.Errorf("%s: no answer", method)
 	case <-b.ctx.Done():
 		t.Fatalf("%s: no answer", method)
 	}
@@ -194,16 +199,22 @@ func (b *browser) eval(t *testing.T, session, script string) any {
 }
 
 // until evaluates a condition until it is true, also while the page goes elsewhere.
+// Each look is one of its own: a promise that waits in a page that is left may never
+// be answered.
 func (b *browser) until(t *testing.T, session, condition string) {
 	t.Helper()
-	script := fmt.Sprintf(`new Promise(done => { const look = () => { let ok = false; try { ok = %s } catch {} ok ? done(true) : setTimeout(look, 20) }; look() })`, condition)
+	script := fmt.Sprintf(`(() => { try { return !!(%s) } catch { return false } })()`, condition)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
 	for {
 		var got struct{ Result struct{ Value any } }
-		err := b.try(t, session, "Runtime.evaluate", map[string]any{"expression": script, "awaitPromise": true, "returnByValue": true}, &got)
+		err := b.try(t, session, "Runtime.evaluate", map[string]any{"expression": script, "returnByValue": true}, &got)
 		if err == nil && got.Result.Value == true {
 			return
 		}
-		if b.ctx.Err() != nil {
+		select {
+		case <-tick.C:
+		case <-b.ctx.Done():
 			t.Fatalf("it never became %s: %v", condition, err)
 		}
 	}
