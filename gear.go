@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/tenonrun/tenon/executor"
@@ -19,6 +20,7 @@ import (
 	"github.com/tenonrun/tenon/tool/files"
 	"github.com/tenonrun/tenon/tool/plan"
 	"github.com/tenonrun/tenon/tool/shell"
+	"github.com/tenonrun/tenon/tool/shell/guard"
 	"github.com/tenonrun/tenon/workflow"
 	"github.com/tenonrun/tenon/workspace/git"
 )
@@ -31,10 +33,13 @@ type gear struct {
 	t     *Tenon
 	rules func() (Rules, error)
 	tools func() (*tool.Set, error)
+
+	mu     sync.Mutex
+	guards map[string]*guard.Guard // by the work trees, so that commands side by side share one
 }
 
 func newGear(t *Tenon, memory *notes.Store) *gear {
-	return &gear{t: t, rules: sync.OnceValues(t.rules), tools: sync.OnceValues(func() (*tool.Set, error) {
+	return &gear{t: t, guards: map[string]*guard.Guard{}, rules: sync.OnceValues(t.rules), tools: sync.OnceValues(func() (*tool.Set, error) {
 		return tool.NewSet(append(floorTools(memory), t.made.tools()...)...)
 	})}
 }
@@ -112,7 +117,7 @@ func (b *bench) open(ctx context.Context) (tool.Fence, error) {
 	if b.fence, _, err = disk.Open(ctx, cfg); err != nil {
 		return nil, fmt.Errorf("preparing the fence: %w", err)
 	}
-	return fence{b.fence}, nil
+	return fence{b.fence, b.shell}, nil
 }
 
 // without takes away the tools that the agent may not use and that no rule denies
@@ -191,8 +196,34 @@ func (g *gear) shell(ctx context.Context, t executor.Turn, f disk.Config) (*shel
 	slices.Sort(roots[1:])
 	return shell.New(shell.Config{
 		Runner: g.t.runner, Dir: t.Dir, Access: t.Access, Home: home, Marker: string(t.Run), Idle: t.Idle, Env: env,
-		Roots: slices.Compact(roots), Hide: hide, Unset: g.t.backends.keys(),
+		Roots: slices.Compact(roots), Hide: hide, Unset: g.t.backends.keys(), Guard: g.guard(ctx, t, f),
 	})
+}
+
+// guardDir is where guards keep what they need, below the state of the project.
+const guardDir = "guard"
+
+// guard returns what guards the places of a turn that run code later.
+func (g *gear) guard(ctx context.Context, t executor.Turn, f disk.Config) *guard.Guard {
+	roots := slices.Concat([]string{t.Dir}, f.Directories)
+	slices.Sort(roots)
+	roots = slices.Compact(roots)
+	key := strings.Join(roots, "\x00")
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if made := g.guards[key]; made != nil {
+		return made
+	}
+	c := guard.Config{Except: slices.Concat(f.Private, roots), Home: filepath.Join(g.t.Project.Home, guardDir), SameConfig: git.SamePrograms}
+	for _, root := range roots {
+		for _, name := range permission.Guarded() {
+			c.Places = append(c.Places, filepath.Join(root, filepath.FromSlash(name)))
+		}
+		c.Git = append(c.Git, filepath.Join(root, ".git"))
+	}
+	c.Git = append(c.Git, gitDirs(ctx, roots)...)
+	g.guards[key] = guard.New(c)
+	return g.guards[key]
 }
 
 // gitDirs are the common directories of work trees: a commit in a linked one
@@ -228,8 +259,21 @@ func (t *Tenon) Confinement(ctx context.Context) (string, error) {
 	return s.Message(), s.Close()
 }
 
-// fence lets through what a person allowed.
-type fence struct{ *disk.Fence }
+// fence lets through what a person allowed, and tells the shell what the tools that
+// write files do, so that its guard takes it for right.
+type fence struct {
+	*disk.Fence
+	shell *shell.Shell // nil where there is no bash
+}
+
+// Write implements tool.Fence.
+func (f fence) Write(ctx context.Context, p tool.Place, d tool.Draft) (tool.Change, error) {
+	c, err := f.Fence.Write(ctx, p, d)
+	if err == nil && f.shell != nil {
+		f.shell.Accept(p.Canonical)
+	}
+	return c, err
+}
 
 // Grant implements native.Granter.
 func (f fence) Grant(a native.Allowance) tool.Fence {
@@ -237,7 +281,7 @@ func (f fence) Grant(a native.Allowance) tool.Fence {
 	if a.Command != "" {
 		g = disk.Grant{Tool: bashName, Text: a.Command, Path: a.Cwd}
 	}
-	return fence{f.Granting(g)}
+	return fence{f.Granting(g), f.shell}
 }
 
 // toolNames are the tools that rules can be about.

@@ -68,6 +68,10 @@ var (
 // KeyStores names the places below a home that hold a person's keys, with slashes.
 func KeyStores() []string { return slices.Clone(keyStores) }
 
+// Guarded names the places below a root that are written only with a rule of the
+// user, beside those of git, with slashes.
+func Guarded() []string { return slices.Concat(guardedDirs, startup) }
+
 // NewDefaults prepares defaults. The environment says where the directories lead;
 // it may be nil.
 func NewDefaults(ctx context.Context, c DefaultsConfig, env Env) *Defaults {

@@ -138,6 +138,7 @@ type Result struct {
 	Changes []Change        // files that were written
 	Cwd     string          // new working directory of the session; empty when it did not change
 	Made    *workflow.Made  // the revision of an artifact that was written
+	Denied  *Verdict        // what the call did and may not do, and that was taken back
 	Final   json.RawMessage // the answer of the turn, from a tool that ends it; nil otherwise
 }
 

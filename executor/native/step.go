@@ -229,7 +229,7 @@ func failed(err error) settled {
 
 // settle makes the memo of a result, bounded.
 func (w *work) settle(r tool.Result) settled {
-	s := settled{Text: text.Repair(r.Text), Data: r.Data, Seen: r.Seen, Changes: r.Changes, Cwd: r.Cwd, Final: r.Final, Made: r.Made, Granted: w.granted}
+	s := settled{Text: text.Repair(r.Text), Data: r.Data, Seen: r.Seen, Changes: r.Changes, Cwd: r.Cwd, Final: r.Final, Made: r.Made, Denied: r.Denied, Granted: w.granted}
 	if size := len(s.Text); size > w.l.cfg.Limits.Result {
 		s.Text = text.HeadBytes(s.Text, w.l.cfg.Limits.Result, fmt.Sprintf("\n[cut: the result has %d bytes]", size))
 	}

@@ -38,12 +38,16 @@ type task struct {
 }
 
 // launch starts a command and returns at once.
-func (s *Shell) launch(c tool.Call, a arguments, dir string) (tool.Result, error) {
+func (s *Shell) launch(ctx context.Context, c tool.Call, a arguments, dir string) (tool.Result, error) {
 	command, err := s.command(a, dir, "")
 	if err != nil {
 		return tool.Result{}, err
 	}
 	command.Timeout = time.Duration(a.TimeoutMs) * time.Millisecond
+	leave, err := s.guarded(ctx, c, a, dir)
+	if err != nil {
+		return tool.Result{}, err
+	}
 	ctx, cancel := context.WithCancel(s.ctx)
 	t := &task{id: s.config.NewID(), args: a, cancel: cancel, done: make(chan struct{}), news: make(chan struct{}, 1)}
 	command.OnOutput = t.take
@@ -51,11 +55,13 @@ func (s *Shell) launch(c tool.Call, a arguments, dir string) (tool.Result, error
 	t.command = command
 	if err := s.register(t); err != nil {
 		cancel()
+		leave()
 		return tool.Result{}, err
 	}
 	s.tasks.Go(func() {
 		defer cancel()
 		exit, err := s.config.Runner.Run(ctx, command)
+		leave()
 		t.mu.Lock()
 		t.exit, t.err = exit, err
 		t.mu.Unlock()

@@ -57,6 +57,14 @@ func (s *Shell) Run(ctx context.Context, c tool.Call) (tool.Result, error) {
 	if err := json.Unmarshal(c.Args.Raw, &a); err != nil {
 		return tool.Result{}, &tool.BadArguments{Tool: c.Tool, Problems: []string{err.Error()}}
 	}
+	r, err := s.run(ctx, c, a)
+	if err == nil {
+		s.tellUndone(&r, c.Tool)
+	}
+	return r, err
+}
+
+func (s *Shell) run(ctx context.Context, c tool.Call, a arguments) (tool.Result, error) {
 	switch {
 	case a.ID != "" && a.Command == "":
 		return s.follow(ctx, c, a)
@@ -77,7 +85,7 @@ func (s *Shell) Run(ctx context.Context, c tool.Call) (tool.Result, error) {
 		c.Host.Progress(text.Head(strings.Join(strings.Fields(what), " "), 100, "…"))
 	}
 	if a.Background {
-		return s.launch(c, a, dir)
+		return s.launch(ctx, c, a, dir)
 	}
 	return s.wait(ctx, c, a, dir)
 }
@@ -256,7 +264,12 @@ func (s *Shell) wait(ctx context.Context, c tool.Call, a arguments, dir string) 
 			notes = append(notes, fmt.Sprintf("[timeoutMs was lowered to %d, the longest in the foreground]", command.Timeout/time.Millisecond))
 		}
 	}
+	leave, err := s.guarded(ctx, c, a, dir)
+	if err != nil {
+		return tool.Result{}, err
+	}
 	exit, err := s.config.Runner.Run(ctx, command)
+	leave()
 	if err != nil {
 		return tool.Result{}, startError(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/tenonrun/tenon/internal/ident"
 	"github.com/tenonrun/tenon/tool"
 	"github.com/tenonrun/tenon/tool/shell/confine"
+	"github.com/tenonrun/tenon/tool/shell/guard"
 	"github.com/tenonrun/tenon/workflow"
 	"github.com/tenonrun/tenon/workspace"
 )
@@ -43,6 +44,9 @@ type Config struct {
 	// Scratch is an absolute directory for the temporary files of commands, which
 	// they may always write. Empty means a new one that Close removes.
 	Scratch string
+	// Guard puts back what commands change in places that run code later, unless the
+	// fence lets the command write there; nil guards nothing.
+	Guard *guard.Guard
 	// Home is what "~" means; empty means the user's.
 	Home string
 	// Env is added to the environment of commands; Unset names variables that they
@@ -78,7 +82,8 @@ type Shell struct {
 	made  string // scratch directory to remove
 
 	mu         sync.Mutex
-	calls      int // names the reports of working directories
+	calls      int            // names the reports of working directories
+	undone     []guard.Change // not told yet
 	background map[string]*task
 	order      []string
 }

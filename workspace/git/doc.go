@@ -1,7 +1,8 @@
 // Package git tells the content of work trees and where a repository is.
 //
 // Holds: the Candidate of the workspace contract over git work trees and plain
-// directories, its stat cache, and the facts Root, Common and Version.
+// directories, its stat cache, the facts Root, Common and Version, and
+// SamePrograms, which compares configurations by what they make git run.
 //
 // Guarantees: a digest covers every tracked file and every untracked file that
 // no .gitignore hides, by slash-separated relative path, kind, executable bit and
