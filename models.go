@@ -37,6 +37,7 @@ type session struct {
 	Specs      map[string]string    `json:"specs,omitempty"`    // of deliverables, by name: their text
 	Overlays   []runcontext.Overlay `json:"overlays,omitempty"` // of specifications
 	Warnings   []string             `json:"warnings,omitempty"` // of its making, such as drafts
+	AgentsMD   *string              `json:"agentsMd,omitempty"` // the repository's; nil in old runs and those without agents
 
 	matrix *routing.Matrix
 	bound  *runcontext.Workspace // in place of that of the composition; of no run
@@ -95,6 +96,13 @@ func (t *Tenon) begin(ctx context.Context, q Request, more ...agent.Name) (*sess
 	}
 	if len(pinned.Pins()) > 0 {
 		s.Lock = pinned
+	}
+	if len(s.Team) > 0 {
+		text, err := t.readAgentsMD()
+		if err != nil {
+			return nil, err
+		}
+		s.AgentsMD = &text
 	}
 	// Specifications that nodes name were judged when the workflow was loaded.
 	overlays, err := t.readOverlays()

@@ -35,15 +35,16 @@ const spaceEnv = "TENON_WORKSPACE"
 
 // scene is what the context of an agent is made from.
 type scene struct {
-	agent     *member
-	frame     struct{ workflow, node string }
-	repos     []workflow.RepositoryInfo
-	spec      *deliverable.Spec
-	contract  *runcontext.Contract
-	overlays  []runcontext.Applied
-	workspace *runcontext.Workspace
-	model     json.RawMessage
-	entries   []runcontext.Entry
+	agent        *member
+	frame        struct{ workflow, node string }
+	repos        []workflow.RepositoryInfo
+	spec         *deliverable.Spec
+	contract     *runcontext.Contract
+	overlays     []runcontext.Applied
+	workspace    *runcontext.Workspace
+	model        json.RawMessage
+	instructions string // of the repository
+	entries      []runcontext.Entry
 }
 
 // prepare makes the workspace of a visit of an agent.
@@ -120,6 +121,14 @@ func (t *Tenon) scene(s *session, o agent.Order) (*scene, error) {
 	}
 	sc := &scene{agent: m, repos: o.Frame.Repositories}
 	sc.frame.node = o.Frame.Node
+	if s.AgentsMD != nil {
+		sc.instructions = *s.AgentsMD
+	} else {
+		var err error
+		if sc.instructions, err = t.readAgentsMD(); err != nil {
+			return nil, err
+		}
+	}
 	if err := s.contract(sc, o); err != nil {
 		return nil, err
 	}
@@ -267,12 +276,18 @@ func (t *Tenon) render(sc *scene, plan runcontext.Plan) (runcontext.Rendered, er
 			return runcontext.Rendered{}, err
 		}
 	}
+	in.Instructions = sc.instructions
+	return runcontext.Render(in)
+}
+
+// readAgentsMD reads the instructions that the repository has for agents; there may
+// be none.
+func (t *Tenon) readAgentsMD() (string, error) {
 	raw, err := os.ReadFile(filepath.Join(t.Project.Root, runcontext.AgentsFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return runcontext.Rendered{}, fmt.Errorf("reading the instructions of the repository: %w", err)
+		return "", fmt.Errorf("reading the instructions of the repository: %w", err)
 	}
-	in.Instructions = string(raw)
-	return runcontext.Render(in)
+	return string(raw), nil
 }
 
 // readOverlays reads the overlays of the project's specifications.

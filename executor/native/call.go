@@ -52,21 +52,21 @@ func (l *loop) request(n int, g executor.Grant) provider.Request {
 // long is compacted first, and when the provider says so.
 func (l *loop) ask(ctx context.Context, n int) (kept, error) {
 	for try := 1; ; try++ {
-		why, err := l.tooLong(ctx, n, try, "")
+		q, err := l.tooLong(ctx, n, try, "")
 		if err != nil {
 			return kept{}, err
 		}
 		var refusal error
-		if why == "" {
+		if q.Why == "" {
 			var memo kept
 			if memo, refusal = l.fitting(ctx, n); workflow.CodeOf(refusal) != workflow.CodeContextLength || l.compacted() {
 				return memo, refusal
 			}
-			if why, err = l.tooLong(ctx, n, try, refusal.Error()); err != nil {
+			if q, err = l.tooLong(ctx, n, try, refusal.Error()); err != nil {
 				return kept{}, err
 			}
 		}
-		shorter, err := l.compact(ctx, fmt.Sprintf("%s/%d/compact/%d", l.Turn.Key, n, try), why)
+		shorter, err := l.compact(ctx, fmt.Sprintf("%s/%d/compact/%d", l.Turn.Key, n, try), q)
 		if err != nil {
 			return kept{}, err
 		}

@@ -29,12 +29,18 @@ const (
 // errFits says that there is nothing to compact: it settles no step.
 var errFits = errors.New("the conversation fits")
 
-// tooLong decides whether the conversation has to be compacted before round n,
-// and returns why. The decision is a step, so that a turn that is run again does
-// the same whatever the limit is then. said is the provider's word, if it spoke.
-func (l *loop) tooLong(ctx context.Context, n, try int, said string) (string, error) {
+// squeeze is the decision to compact a conversation.
+type squeeze struct {
+	Why  string `json:"why,omitempty"` // empty: it fits
+	Room int    `json:"room"`          // for what stays as it is, in bytes
+}
+
+// tooLong decides whether the conversation has to be compacted before round n.
+// The decision is a step, so that a turn that is run again does the same whatever
+// the limit is then. said is the provider's word, if it spoke.
+func (l *loop) tooLong(ctx context.Context, n, try int, said string) (squeeze, error) {
 	if l.journal == nil || n < 2 {
-		return "", nil
+		return squeeze{}, nil
 	}
 	raw, err := l.journal.Step(ctx, executor.Step{
 		Key: fmt.Sprintf("%s/%d/long/%d", l.Turn.Key, n, try), Tool: "compaction",
@@ -49,20 +55,33 @@ func (l *loop) tooLong(ctx context.Context, n, try int, said string) (string, er
 			default:
 				return executor.Outcome{}, errFits
 			}
-			memo, err := json.Marshal(why)
+			memo, err := json.Marshal(squeeze{Why: why, Room: l.room(limit)})
 			return executor.Outcome{Memo: memo, About: "the conversation is too long: " + why}, err
 		}})
 	if errors.Is(err, errFits) {
-		return "", nil
+		return squeeze{}, nil
 	}
 	if err != nil {
-		return "", err
+		return squeeze{}, err
 	}
-	var why string
-	if err := json.Unmarshal(raw, &why); err != nil {
-		return "", workflow.Errorf(workflow.CodeStoreDamaged, "%s: reading why the conversation was compacted: %w", l.Where(), err)
+	q := squeeze{Room: l.room(l.cfg.ContextLimit(l.Model))}
+	if err := json.Unmarshal(raw, &q.Why); err == nil { // as old runs have it
+		return q, nil
 	}
-	return why, nil
+	if err := json.Unmarshal(raw, &q); err != nil {
+		return squeeze{}, workflow.Errorf(workflow.CodeStoreDamaged, "%s: reading why the conversation was compacted: %w", l.Where(), err)
+	}
+	return q, nil
+}
+
+// room is what may stay as it is, in bytes, of a conversation that its model holds
+// no longer.
+func (l *loop) room(limit int) int {
+	room := bytesOf(l.messages) / 4
+	if limit > 0 {
+		room = min(room, limit/4*perToken)
+	}
+	return room
 }
 
 // compacted reports whether nothing can be gained any more.
@@ -97,16 +116,12 @@ func bytesOf(messages []provider.Message) int {
 
 // compact replaces the oldest part of the conversation by a summary. The task,
 // the list of tasks and the last calls stay. It reports whether the conversation is shorter now.
-func (l *loop) compact(ctx context.Context, key, why string) (bool, error) {
-	l.progress("compacting the conversation: %s", why)
+func (l *loop) compact(ctx context.Context, key string, q squeeze) (bool, error) {
+	l.progress("compacting the conversation: %s", q.Why)
 	before := bytesOf(l.messages)
-	room := before / 4
-	if limit := l.cfg.ContextLimit(l.Model); limit > 0 {
-		room = min(room, limit/4*perToken)
-	}
-	at := l.tail(room)
+	at := l.tail(q.Room)
 	if at > 1 {
-		if err := l.summarise(ctx, key, l.messages[1:at], 2*room); err != nil {
+		if err := l.summarise(ctx, key, l.messages[1:at], 2*q.Room); err != nil {
 			return false, err
 		}
 	}
@@ -117,7 +132,7 @@ func (l *loop) compact(ctx context.Context, key, why string) (bool, error) {
 	if l.todo != "" {
 		first += "\n\n[Your list of tasks:]\n" + l.todo
 	}
-	l.messages = append([]provider.Message{provider.UserText(first)}, trimmed(l.messages[at:], room)...)
+	l.messages = append([]provider.Message{provider.UserText(first)}, trimmed(l.messages[at:], q.Room)...)
 	l.known, l.told = 0, 0
 	l.reply.Compactions++
 	after := bytesOf(l.messages)

@@ -218,6 +218,38 @@ func TestCompactionIsDecidedOnce(t *testing.T) {
 	}
 }
 
+// The decision holds how much stays as it is; one of an old run, which does not,
+// is still one.
+func TestCompactionKeepsItsRoom(t *testing.T) {
+	t.Parallel()
+	h, j, w := shelf(t, 12), newJournal(), &worker{rounds: 12}
+	whole, err := native.New(w.config(t, h, 8000)).Execute(t.Context(), h.turn(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for key, raw := range j.memos {
+		if !strings.Contains(key, "/long/") {
+			continue
+		}
+		var memo struct {
+			Why  string
+			Room int
+		}
+		if err := json.Unmarshal(raw, &memo); err != nil || memo.Room <= 0 || memo.Room > 6000 || memo.Why == "" {
+			t.Errorf("%s: %s, %v", key, raw, err)
+		}
+		if j.memos[key], err = json.Marshal(memo.Why); err != nil {
+			t.Fatal(err)
+		}
+		found++
+	}
+	again, err := native.New(w.config(t, h, 8000)).Execute(t.Context(), h.turn(), j)
+	if err != nil || !reflect.DeepEqual(again, whole) || found != whole.Compactions {
+		t.Errorf("%+v, want %+v, %v; %d decisions", again, whole, err, found)
+	}
+}
+
 func TestCompactionsAreBounded(t *testing.T) {
 	t.Parallel()
 	h, j, w := shelf(t, 20), newJournal(), &worker{rounds: 20, most: 9000}
