@@ -247,7 +247,7 @@ func (r router) Execute(ctx context.Context, t executor.Turn, h executor.Host) (
 		}
 		if reply.ToolCalls > 0 || len(reply.Files) > 0 {
 			// The next one would do it all again. A resume goes on in this conversation.
-			return reply, fmt.Errorf("%w (after %d tool calls, so no fallback was asked)", err, reply.ToolCalls)
+			return reply, fmt.Errorf("%w (it had used tools already, so no fallback was asked)", err)
 		}
 		if _, err := r.left(ctx, h, t.Key, err); err != nil {
 			return executor.Reply{}, err

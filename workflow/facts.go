@@ -205,6 +205,7 @@ type Made struct {
 
 // Denial says why the fence let a use of a tool not through.
 type Denial struct {
+	Agent     string `json:"agent,omitempty"` // the sub-agent
 	Tool      string `json:"tool"`
 	Op        string `json:"op,omitempty"`        // read, write, search, enter
 	Path      string `json:"path,omitempty"`      // as the call spelled it

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tenonrun/tenon/executor"
 	"github.com/tenonrun/tenon/internal/canon"
@@ -21,8 +23,12 @@ const (
 	allowNot  = "deny"
 )
 
-// maxAsked is how much of a call's arguments a question shows, in characters.
-const maxAsked = 2000
+// Bounds of what a question shows, in characters: of the arguments of a call, which
+// may be cut, and of a command line, which is allowed only as a whole.
+const (
+	maxAsked   = 2000
+	maxCommand = 16_000
+)
 
 // consult asks a person. An error of it ends the turn as it is.
 func (w *work) consult(ctx context.Context, q executor.Question) (workflow.Answer, error) {
@@ -66,6 +72,10 @@ func (w *work) value(a workflow.Answer, v any) error {
 func (w *work) allow(ctx context.Context, v tool.Verdict) error {
 	if w.l.gear.Unasked {
 		v.Reason += "; this run asks nobody, so it is denied"
+		return &tool.Denied{Verdict: v}
+	}
+	if utf8.RuneCountInString(w.fence.stopped.Text) > maxCommand {
+		v.Reason += fmt.Sprintf("; and the command is too long for a person to judge: at most %d characters", maxCommand)
 		return &tool.Denied{Verdict: v}
 	}
 	a := Allowance{Verdict: v, Command: w.fence.stopped.Text, Cwd: w.fence.stopped.Cwd}
@@ -120,7 +130,7 @@ func told(what string, a workflow.Answer) string {
 // mayI is the text of the question about a call that was stopped.
 func (w *work) mayI(v tool.Verdict) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "The agent at %s wants to use the tool %s.\n", w.l.Where(), tool.Quote(w.part.Name))
+	fmt.Fprintf(&b, "The agent%s at %s wants to use the tool %s.\n", w.called(), w.l.Where(), tool.Quote(w.part.Name))
 	if v.Spelled != "" {
 		fmt.Fprintf(&b, "path: %s", tool.Quote(v.Spelled))
 		if v.Canonical != "" && v.Canonical != v.Spelled {
@@ -140,10 +150,22 @@ func (w *work) mayI(v tool.Verdict) string {
 	}
 	fmt.Fprintf(&b, "because: %s\n", v.Reason)
 	if line := w.fence.stopped.Text; line != "" {
-		fmt.Fprintf(&b, "command: %s\nThe answer counts for the whole command line.\n", text.Head(tool.Quote(line), maxAsked, "…"))
+		if !tool.Plain(line) {
+			line = strconv.Quote(line)
+		}
+		fmt.Fprintf(&b, "command: %s\nThe answer counts for the whole command line.\n", line)
+		return b.String()
 	}
 	b.WriteString(w.arguments())
 	return b.String()
+}
+
+// called names a sub-agent, after a space.
+func (w *work) called() string {
+	if w.l.Turn.Label == "" {
+		return ""
+	}
+	return " " + w.l.Turn.Label
 }
 
 // arguments shows people what the call says.
@@ -157,6 +179,9 @@ func (w *work) question(ctx context.Context, q tool.Question) (tool.Answer, erro
 	w.asked++
 	asked := executor.Question{Key: fmt.Sprintf("question/%d", w.asked), Kind: workflow.AskQuestion, Text: q.Text}
 	w.mu.Unlock()
+	if name := w.called(); name != "" {
+		asked.Text = "The agent" + name + " asks: " + asked.Text
+	}
 	var labels []string
 	for _, o := range q.Options {
 		labels = append(labels, o.Label)

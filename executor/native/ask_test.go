@@ -3,6 +3,7 @@ package native_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -349,5 +350,37 @@ func TestSessionIsRebuilt(t *testing.T) {
 	_, v, err := play(t, h, j, h.turn(), words("done"))
 	if err != nil || h.fence.Get(t, "a") != "two" {
 		t.Errorf("%v: %q", err, v.results())
+	}
+}
+
+// A command line is shown whole, because it is allowed whole; one that nobody would
+// read is denied. A sub-agent is named.
+func TestAskedLongCommands(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		size  int
+		asked bool
+	}{"long": {9000, true}, "too long": {17_000, false}} {
+		h, j := newHands(t), newJournal()
+		h.fence.Put(t, "secret", "")
+		h.fence.Ask = []string{"secret"}
+		line := "cat secret " + strings.Repeat("#", tc.size) + " end"
+		v := &voice{says: []say{calls("shell", fmt.Sprintf(`{"path":"secret","from":"secret","text":%q}`, line)), words("done")}}
+		turn := h.turn()
+		turn.Label = "auditor"
+		r, err := native.New(h.config(t, v)).Execute(t.Context(), turn, j)
+		if !tc.asked {
+			if err != nil || r.Denials != 1 || len(j.questions) != 0 || !strings.Contains(v.results()[0], "too long for a person") {
+				t.Errorf("%s: %+v, %v, %q", name, r, err, v.results())
+			}
+			continue
+		}
+		if !errors.Is(err, errParked) || len(j.questions) != 1 {
+			t.Errorf("%s: %+v, %v", name, r, err)
+			continue
+		}
+		if q := j.questions[0].Text; !strings.Contains(q, line) || !strings.HasPrefix(q, "The agent auditor at ") {
+			t.Errorf("%s: the question is %.300q", name, q)
+		}
 	}
 }

@@ -105,7 +105,10 @@ func (w *work) outcome(s settled) (executor.Outcome, error) {
 	if v := s.Denied; v != nil {
 		out.Denied = &workflow.Denial{
 			Tool: v.Tool, Op: string(v.Op), Path: v.Spelled, Canonical: v.Canonical, View: v.View, Rule: v.Rule, Reason: v.Reason,
-			Message: v.String(),
+			Agent: w.l.Turn.Label, Message: v.String(),
+		}
+		if w.l.Turn.Label != "" {
+			out.Denied.Message = w.l.Turn.Label + ": " + out.Denied.Message
 		}
 	}
 	return out, err
