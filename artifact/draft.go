@@ -32,6 +32,8 @@ type Draft struct {
 	// that is in the log is answered as it was then, and nothing is stored. "" is a
 	// write of its own.
 	Key string `json:"-"`
+	// After is the position in the history of the run at which a person writes.
+	After int64 `json:"-"`
 }
 
 // Edit is a new content that a person gives an artifact. Its title, type and
@@ -42,6 +44,8 @@ type Edit struct {
 	// Base is the version that the person saw. When it is not the current one any
 	// more, the edit is refused with workflow.CodeArtifactConflict. 0 does not ask.
 	Base int64
+	// After is the position in the history of the run; 0 is not known.
+	After int64
 }
 
 // Check tells whether a content may be kept. The error has

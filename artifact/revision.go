@@ -33,6 +33,7 @@ type Revision struct {
 	At       int64  `json:"at"`                 // milliseconds since 1970
 	Author   Author `json:"author,omitempty"`
 	Deleted  bool   `json:"deleted,omitempty"` // what came before it is gone
+	After    int64  `json:"after,omitempty"`   // of a person's: the position in the history of the run when it was written; 0 is not known
 }
 
 // before orders the revisions of a log: by Lamport time, device and id. Revisions
@@ -72,7 +73,7 @@ func (r *Revision) Check() error {
 	if err := checkLabels(r.Title, r.Mime, r.Language); err != nil {
 		return err
 	}
-	if r.Seq < 0 || r.Seq > MaxSeq || r.Version > MaxSeq {
+	if r.Seq < 0 || r.Seq > MaxSeq || r.After < 0 || r.After > MaxSeq || r.Version > MaxSeq {
 		return workflow.Errorf(workflow.CodeSeqOutOfRange, "a revision of %s has the counter %d and the number %d, beyond %d", r.Artifact, r.Seq, r.Version, int64(MaxSeq)).
 			WithHint("the device that wrote it is broken; leave its log out")
 	}

@@ -88,7 +88,21 @@ func (a *app) collection(ctx context.Context, t *tenon.Tenon, w *within, name st
 		return place{}, err
 	}
 	at, c, err := t.Artifacts().Of(ctx, run)
+	a.warnLost(t, at)
 	return place{at, c}, err
+}
+
+// warnLost tells that the log of a collection was lost, and what of it is.
+func (a *app) warnLost(t *tenon.Tenon, collection string) {
+	r, ok := t.Artifacts().Rehydrated(collection)
+	if !ok {
+		return
+	}
+	fmt.Fprintf(a.std.Err, "warning: the log of the artifacts of run %s was lost; %d versions are written again from its history\n", collection, r.Versions)
+	for _, m := range r.Missing {
+		fmt.Fprintf(a.std.Err, "  not there: %s\n", printable(m))
+	}
+	fmt.Fprintln(a.std.Err, "  no history tells what people wrote after the last of these versions, or what was removed or published: an export or another device may (tenon artifact import --log)")
 }
 
 // artifact finds what an address names.

@@ -167,6 +167,15 @@ type Progress struct {
 	Data    Value  `json:"data,omitzero"`
 }
 
+// ProgressEdited is the kind of the note of a run that goes on from another one
+// with an edited workflow. Its data is an Edited.
+const ProgressEdited = "edited"
+
+// Edited names the run that another one goes on from.
+type Edited struct {
+	Run RunID `json:"run"`
+}
+
 // StepIntended is written before a step of a turn changes something: what it is
 // about to change, so that the change itself can tell after a crash whether it
 // was made.

@@ -137,27 +137,16 @@ func refused(f piece.Frame, err error) (workflow.Settled, error) {
 	return workflow.Settled{}, fmt.Errorf("%s: %w", f.Node, err)
 }
 
-// draft makes what is written. A value that is no text is written as JSON. What
-// the params leave out stays as it was.
+// draft makes what is written. What the params leave out stays as it was.
 func (cfg Config) draft(ctx context.Context, c piece.Context, p settings, to artifact.Store) (artifact.Draft, error) {
 	f := c.Frame()
-	raw := p.Content
-	if p.From != "" {
-		var err error
-		if raw, err = eval(ctx, c, p.From, f.Level); err != nil {
-			return artifact.Draft{}, err
-		}
+	content, isJSON, err := written(ctx, c, p)
+	d := artifact.Draft{ID: p.ID, Title: p.Title, Mime: p.Mime, Language: p.Language, Content: content, Key: artifact.Key(string(f.Run), string(f.Visit))}
+	if err != nil {
+		return d, err
 	}
-	d := artifact.Draft{ID: p.ID, Title: p.Title, Mime: p.Mime, Language: p.Language, Key: artifact.Key(string(f.Run), string(f.Visit))}
-	if json.Unmarshal(raw, &d.Content) != nil || string(raw) == "null" {
-		var b bytes.Buffer
-		if err := json.Indent(&b, raw, "", "  "); err != nil {
-			return d, workflow.Errorf(workflow.CodeInvalidArtifact, "the content of artifact %s is no JSON: %w", p.ID, err)
-		}
-		d.Content = b.String() + "\n"
-		if d.Mime == "" {
-			d.Mime = "application/json"
-		}
+	if isJSON {
+		d.Mime = cmp.Or(d.Mime, "application/json")
 	}
 	if d.Title == "" || d.Mime == "" {
 		was, err := to.Get(ctx, d.ID)
@@ -173,13 +162,49 @@ func (cfg Config) draft(ctx context.Context, c piece.Context, p settings, to art
 	return d, nil
 }
 
+// Source is what the content of a node is made of. Every piece.Context is one, and
+// so is a visit of a history.
+type Source interface {
+	Frame() piece.Frame
+	Lookup(ctx context.Context, root string, path ...string) (value any, ok bool, err error)
+}
+
+// Content returns what the node of a source wrote, with the secrets that it may
+// have. It is pure: what the state of then gives is the same again.
+func Content(ctx context.Context, s Source) (string, error) {
+	p, err := params.Filled[settings](s.Frame().Params)
+	if err != nil {
+		return "", err
+	}
+	content, _, err := written(ctx, s, p)
+	return content, err
+}
+
+// written returns the content. A value that is no text is written as JSON.
+func written(ctx context.Context, s Source, p settings) (content string, isJSON bool, err error) {
+	raw := p.Content
+	if p.From != "" {
+		if raw, err = eval(ctx, s, p.From); err != nil {
+			return "", false, err
+		}
+	}
+	if json.Unmarshal(raw, &content) == nil && string(raw) != "null" {
+		return content, false, nil
+	}
+	var b bytes.Buffer
+	if err := json.Indent(&b, raw, "", "  "); err != nil {
+		return "", false, workflow.Errorf(workflow.CodeInvalidArtifact, "the content of artifact %s is no JSON: %w", p.ID, err)
+	}
+	return b.String() + "\n", true, nil
+}
+
 // eval computes where the content comes from.
-func eval(ctx context.Context, c piece.Context, src string, level int) (json.RawMessage, error) {
-	e, err := expr.Parse(src, level)
+func eval(ctx context.Context, s Source, src string) (json.RawMessage, error) {
+	e, err := expr.Parse(src, s.Frame().Level)
 	if err != nil {
 		return nil, workflow.Errorf(workflow.CodeInvalidExpression, "%w", err)
 	}
-	value, err := e.Eval(state{ctx, c})
+	value, err := e.Eval(state{ctx, s})
 	if err != nil {
 		return nil, workflow.Errorf(workflow.CodeInvalidExpression, "computing %s: %w", src, err)
 	}
@@ -199,10 +224,10 @@ func eval(ctx context.Context, c piece.Context, src string, level int) (json.Raw
 // state lets an expression read the state.
 type state struct {
 	ctx context.Context
-	c   piece.Context
+	s   Source
 }
 
 // Lookup reads "$root" and the path below it.
 func (s state) Lookup(root string, path []string) (any, bool, error) {
-	return s.c.Lookup(s.ctx, "$"+root, path...)
+	return s.s.Lookup(s.ctx, "$"+root, path...)
 }
