@@ -126,9 +126,13 @@ func TestArtifactsOfARun(t *testing.T) {
 			if m.Collection == string(res.Run) {
 				m.Collection = ""
 			}
-			listed = append(listed, fmt.Sprintf("%s/%s@%d", m.Collection, m.ID, m.Version))
+			row := fmt.Sprintf("%s/%s@%d by %s", m.Collection, m.ID, m.Version, m.Node)
+			if m.Run != "" {
+				row += " of a child run"
+			}
+			listed = append(listed, row)
 		}
-		if !slices.Equal(listed, []string{"/a@2", "/b@1", "team/s@1"}) {
+		if !slices.Equal(listed, []string{"/a@2 by ask", "/b@1 by ask", "team/s@1 by ask", "/c@1 by save of a child run"}) {
 			t.Errorf("the result lists %v", listed)
 		}
 		shared, err := tn.Artifacts().Shared(t.Context(), "team")

@@ -1,8 +1,8 @@
 package tenon
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 
@@ -95,9 +95,7 @@ func (r *reading) event(ctx context.Context, e workflow.Event) error {
 	case *workflow.Forked:
 		clear(r.children) // of the run that was forked
 	case *workflow.Progress:
-		if p.Kind == workflow.ProgressEdited {
-			r.before = edited(p.Data)
-		}
+		r.before = cmp.Or(p.EditedFrom(), r.before)
 	case *workflow.ChildStarted:
 		if p.Run != r.next {
 			r.children[v] = p.Run
@@ -131,13 +129,4 @@ func (r *reading) wrote(e workflow.Event, m *workflow.Made, step string, kept bo
 		return nil
 	}
 	return r.see(deed{Made: m, run: r.run, visit: e.VisitID(), step: step, at: e.At, kept: kept})
-}
-
-// edited returns the run that another one goes on from; "" when it is not told.
-func edited(v workflow.Value) workflow.RunID {
-	var from workflow.Edited
-	if json.Unmarshal(v.JSON, &from) != nil {
-		return ""
-	}
-	return from.Run
 }
