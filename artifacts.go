@@ -60,12 +60,12 @@ func (a *Artifacts) close() error {
 
 // pieces are the kinds of nodes that write artifacts.
 func (a *Artifacts) pieces() []piece.Piece {
-	return nodes.Pieces(nodes.Config{Open: a.Open, Redactor: a.t.redact})
+	return nodes.Pieces(nodes.Config{Open: a.Open, File: a.file, Redactor: a.t.redact})
 }
 
 // tools are those with which agents write and read artifacts.
 func (a *Artifacts) tools() []tool.Tool {
-	return tools.Tools(tools.Config{Open: a.Open, Redactor: a.t.redact})
+	return tools.Tools(tools.Config{Open: a.Open, Redactor: a.t.redact, Limits: a.Limits})
 }
 
 // Limits bound what is taken.

@@ -200,7 +200,7 @@ func (r *rehydration) steps(ctx context.Context, run workflow.RunID, yield func(
 		}
 		written, err := artifact.DecodeWrite(args)
 		if err != nil {
-			r.missing[numbered{d.ID, d.Version}] = "the history does not hold its content"
+			r.missing[numbered{d.ID, d.Version}] = "the history does not hold its content, which came from a file or is gone"
 			continue
 		}
 		if err := r.give(d, written.Content, yield); err != nil {

@@ -48,13 +48,18 @@ type Edit struct {
 	After int64
 }
 
+// Most is the size of the longest content, in bytes.
+func (l Limits) Most() int64 {
+	if l.MaxBytes <= 0 {
+		return DefaultMaxBytes
+	}
+	return l.MaxBytes
+}
+
 // Check tells whether a content may be kept. The error has
 // workflow.CodeArtifactTooLarge or CodeInvalidArtifact.
 func (l Limits) Check(artifact, content string) error {
-	most := l.MaxBytes
-	if most <= 0 {
-		most = DefaultMaxBytes
-	}
+	most := l.Most()
 	if n := int64(len(content)); n > most {
 		return workflow.Errorf(workflow.CodeArtifactTooLarge, "the content of artifact %s has %d bytes, the limit is %d: nothing was stored", artifact, n, most).
 			WithHint("split it into several artifacts, or raise the limit")

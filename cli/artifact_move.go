@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"mime"
@@ -181,7 +180,7 @@ func (a *app) importFile(ctx context.Context, p place, file string, d artifact.D
 	}
 	d.Title = first(d.Title, first(was.Title, d.ID))
 	d.Mime = first(d.Mime, first(was.Mime, first(typeOf(base), "text/plain")))
-	d.Content = content(d.Mime, raw)
+	d.Content = artifact.FileContent(d.Mime, raw)
 	r, err := p.Put(ctx, d)
 	if err != nil {
 		return err
@@ -289,32 +288,14 @@ func (a *app) synced(p place, s export.Synced) {
 	}
 }
 
-// types are the mime types of files whose names the system may not know.
-var types = map[string]string{
-	".md": "text/markdown", ".txt": "text/plain", ".html": "text/html", ".svg": "image/svg+xml", ".json": "application/json", ".yaml": "application/yaml",
-	".yml": "application/yaml", ".go": "text/x-go", ".py": "text/x-python", ".js": "text/javascript", ".ts": "text/typescript", ".sh": "text/x-sh", ".css": "text/css",
-	".sql": "text/x-sql", ".rs": "text/x-rust", ".java": "text/x-java", ".c": "text/x-c", ".diff": "text/x-diff", ".toml": "text/x-toml", ".xml": "text/xml",
-}
-
 // typeOf guesses the type of a file by its name; "" when nobody knows.
 func typeOf(name string) string {
-	ext := strings.ToLower(filepath.Ext(name))
-	if t, ok := types[ext]; ok {
+	if t := artifact.TypeOf(name); t != "" {
 		return t
 	}
-	t, _, err := mime.ParseMediaType(mime.TypeByExtension(ext))
+	t, _, err := mime.ParseMediaType(mime.TypeByExtension(strings.ToLower(filepath.Ext(name))))
 	if err != nil {
 		return ""
 	}
 	return t
-}
-
-// content is a file as an artifact holds it: a picture in base64.
-func content(mime string, raw []byte) string {
-	if artifact.KindOf(mime) == artifact.Image {
-		if _, ok := export.Picture(string(raw)); !ok {
-			return base64.StdEncoding.EncodeToString(raw)
-		}
-	}
-	return string(raw)
 }

@@ -38,6 +38,7 @@ func newBench(t *testing.T) *bench {
 			return name, c, err
 		},
 		Redactor: text.NewRedactor(nil, "hunter2-hunter2"),
+		Limits:   func() artifact.Limits { return artifact.Limits{MaxBytes: 100_000} },
 	})...)
 	if err != nil {
 		t.Fatal(err)
@@ -203,6 +204,43 @@ func TestReadIsBounded(t *testing.T) {
 	r, err = b.run("artifact_read", m{"id": "notes", "limit": 10_000})
 	if err != nil || !strings.HasSuffix(r.Text, "\n[lines 1 to 2000 of 5000; go on with offset 2001]") {
 		t.Errorf("%v: …%s", err, r.Text[max(0, len(r.Text)-100):])
+	}
+}
+
+// A file becomes an artifact through the fence, by the rules for read.
+func TestWriteFromAFile(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	fence := tooltest.New(t)
+	b.call.Fence = fence
+	fence.Put(t, "out/report.md", "# hunter2-hunter2")
+	fence.Put(t, "dot.png", "\x89PNG")
+	fence.Put(t, "latin", "\xe9")
+	fence.Put(t, "big", strings.Repeat("x", 100_001))
+	fence.Put(t, "limit", strings.Repeat("x", 100_000))
+	fence.Put(t, ".env", "KEY=1")
+	fence.Deny, fence.Ask = []string{".env"}, []string{"asked"}
+	fence.Put(t, "asked", "x")
+	of := func(mime, path string) m { return m{"id": "a", "title": "A", "mime": mime, "from": path} }
+	b.want("artifact_write", of("text/markdown", "out/report.md"), "Kept a as version 1: markdown, 12 bytes.\nNote: secrets in the content were replaced by [redacted].")
+	b.want("artifact_write", of("image/png", "dot.png"), "Kept a as version 2: image, 8 bytes.")
+	b.want("artifact_write", of("text/plain", "limit"), "Kept a as version 3: text, 100000 bytes.")
+	b.want("artifact_write", m{"id": "a", "title": "A", "mime": "text/plain", "file": "out/report.md"}, "Kept a as version 4: text, 12 bytes.\nNote: secrets in the content were replaced by [redacted].")
+	b.fails("artifact_write", of("text/plain", "big"), "big", "100001 bytes", "100000", "split it")
+	b.fails("artifact_write", of("text/plain", "latin"), "not UTF-8")
+	b.fails("artifact_write", of("text/plain", "nothing"), "there is no file", "nothing was stored", "write it first")
+	b.fails("artifact_write", of("text/plain", "out"), "out")
+	b.fails("artifact_write", of("text/plain", ".env"), "denied")
+	b.fails("artifact_write", of("text/plain", "../x"), "denied")
+	b.fails("artifact_write", m{"id": "a", "title": "A", "mime": "text/plain"}, "exactly one of content and from")
+	b.fails("artifact_write", m{"id": "a", "title": "A", "mime": "text/plain", "content": "x", "from": "limit"}, "exactly one of content and from")
+	b.fails("artifact_write", m{"id": "a", "title": "A", "mime": "text/plain", "content": strings.Repeat("x", tool.MaxArgs)}, "write the content to a file", "from")
+	var asked *tool.Asked
+	if _, err := b.run("artifact_write", of("text/plain", "asked")); !errors.As(err, &asked) {
+		t.Errorf("it does not ask: %v", err)
+	}
+	if got := strings.Join(fence.Judged(), "\n"); !strings.Contains(got, "read read ") || !strings.Contains(got, "artifact_write") {
+		t.Errorf("judged was\n%s", got)
 	}
 }
 
