@@ -197,9 +197,18 @@ func TestReadIsBounded(t *testing.T) {
 	b := newBench(t)
 	b.want("artifact_write", note(strings.Repeat("é", 40_000)+"\nend"), "Kept notes as version 1: markdown, 80004 bytes.")
 	r, err := b.run("artifact_read", m{"id": "notes"})
-	if err != nil || len(r.Text) > 50_000 || !strings.HasSuffix(r.Text, "\n[line 1 of 2 has 80001 bytes and is cut; go on with offset 2]") {
+	if err != nil || len(r.Text) > 50_000 || !strings.HasSuffix(r.Text, "é\n[bytes 1 to 49152 of 80001 of line 1 of 2; go on with offset 1 and byte 49153]") {
 		t.Errorf("%d bytes, %v: …%s", len(r.Text), err, r.Text[max(0, len(r.Text)-100):])
 	}
+	r, err = b.run("artifact_read", m{"id": "notes", "offset": 1, "byte": 49154}) // in the middle of a character
+	if err != nil || strings.Count(r.Text, "é") != (80_000-49_152)/2 || !strings.HasSuffix(r.Text, "é\nend\n[byte 49153 of line 1 to line 2 of 2]") {
+		t.Errorf("%d bytes, %v: …%s", len(r.Text), err, r.Text[max(0, len(r.Text)-100):])
+	}
+	r, err = b.run("artifact_read", m{"id": "notes", "offset": 1, "byte": 49153, "limit": 1})
+	if err != nil || !strings.HasSuffix(r.Text, "é\n[byte 49153 of line 1 to line 1 of 2; go on with offset 2]") {
+		t.Errorf("%d bytes, %v: …%s", len(r.Text), err, r.Text[max(0, len(r.Text)-100):])
+	}
+	b.want("artifact_read", m{"id": "notes", "byte": 90_000}, `[notes version 1 of 1: "Notes", text/markdown, 80004 bytes]`+"\n[line 1 of 2 has 80001 bytes]")
 	b.want("artifact_write", note(strings.Repeat("x\n", 5000)), "Kept notes as version 2: markdown, 10000 bytes.")
 	r, err = b.run("artifact_read", m{"id": "notes", "limit": 10_000})
 	if err != nil || !strings.HasSuffix(r.Text, "\n[lines 1 to 2000 of 5000; go on with offset 2001]") {
