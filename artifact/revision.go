@@ -73,7 +73,7 @@ func (r *Revision) Check() error {
 	if err := checkLabels(r.Title, r.Mime, r.Language); err != nil {
 		return err
 	}
-	if r.Seq < 0 || r.Seq > MaxSeq || r.After < 0 || r.After > MaxSeq || r.Version > MaxSeq {
+	if r.Seq < 0 || r.Seq > MaxSeq || r.Version > MaxSeq {
 		return workflow.Errorf(workflow.CodeSeqOutOfRange, "a revision of %s has the counter %d and the number %d, beyond %d", r.Artifact, r.Seq, r.Version, int64(MaxSeq)).
 			WithHint("the device that wrote it is broken; leave its log out")
 	}
@@ -89,6 +89,8 @@ func (r *Revision) Check() error {
 		why = "a deletion has an id and a counter"
 	case !r.Deleted && !isDigest(r.Digest):
 		why = "the digest of its content is not one"
+	case r.After < 0 || r.After > MaxSeq:
+		why = "its position in a history is not one"
 	case r.Bytes < 0:
 		why = "its size is below 0"
 	default:
