@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/tenonrun/tenon/artifact"
-	"github.com/tenonrun/tenon/store/sqlite/lock"
+	"github.com/tenonrun/tenon/internal/lock"
 )
 
 // collection is one directory.
