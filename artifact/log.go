@@ -217,11 +217,7 @@ func (l *Log) stamp(r Revision, s Stamp, step int64) (Revision, error) {
 }
 
 func errNoArtifact(id string) error {
-	shown := id
-	if len(shown) > MaxID {
-		shown = shown[:MaxID] + "…"
-	}
-	return workflow.Errorf(workflow.CodeNotFound, "there is no artifact %q in the collection", shown).WithHint("list the artifacts to see their ids")
+	return workflow.Errorf(workflow.CodeNotFound, "there is no artifact %q in the collection", shown(id)).WithHint("list the artifacts to see their ids")
 }
 
 // Seen reports whether a revision is in the log, or one of its id.

@@ -131,9 +131,15 @@ func (a *app) importTranscript(ctx context.Context, p place, file string) error 
 	if err != nil {
 		return err
 	}
+	if n == 0 {
+		fmt.Fprintln(a.std.Err, "it holds no call of artifact_write that was answered and did not fail")
+	}
 	a.imported(p, map[string]any{"written": n}, fmt.Sprintf("%d versions written", n))
 	return nil
 }
+
+// maxWarnings bounds how many lines are named that cannot be read.
+const maxWarnings = 10
 
 func (a *app) importLog(ctx context.Context, p place, file string) error {
 	f, err := os.Open(file)
@@ -141,13 +147,23 @@ func (a *app) importLog(ctx context.Context, p place, file string) error {
 		return usage(fmt.Errorf("reading the log: %w", err))
 	}
 	defer func() { _ = f.Close() }() // it was only read
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return usage(fmt.Errorf("%s is a directory: give the file %s in it", file, filepath.Join(file, "log.jsonl")))
+	}
 	skipped := 0
 	m, err := p.Merge(ctx, artifact.Copies(artifact.Lines(f, 0), func(b *artifact.BadLine) {
-		skipped++
-		fmt.Fprintln(a.std.Err, "warning:", printable(b.Error()))
+		if skipped++; skipped <= maxWarnings {
+			fmt.Fprintln(a.std.Err, "warning:", printable(b.Error()))
+		}
 	}))
 	if err != nil {
 		return err
+	}
+	if more := skipped - maxWarnings; more > 0 {
+		fmt.Fprintf(a.std.Err, "warning: and %d more lines\n", more)
+	}
+	if refused := len(m.Refused) + len(m.Clashes); skipped > 0 && m.Added+m.Known+refused == 0 {
+		return usage(fmt.Errorf("%s is no log of artifacts: none of its %d lines can be read; tenon artifact export --all writes one", file, skipped))
 	}
 	for _, r := range m.Refused {
 		fmt.Fprintln(a.std.Err, "warning:", printable(r))
@@ -170,15 +186,16 @@ func (a *app) importFile(ctx context.Context, p place, file string, d artifact.D
 	if err != nil {
 		return err
 	}
-	base := filepath.Base(name)
+	base, title := filepath.Base(name), d.ID
 	if d.ID == "" {
-		d.ID = strings.TrimSuffix(base, filepath.Ext(base))
+		title = strings.TrimSuffix(base, filepath.Ext(base))
+		d.ID = idOf(title)
 	}
 	was, err := p.Get(ctx, d.ID)
 	if err != nil && workflow.CodeOf(err) != workflow.CodeNotFound && workflow.CodeOf(err) != workflow.CodeInvalidArtifactID {
 		return err
 	}
-	d.Title = first(d.Title, first(was.Title, d.ID))
+	d.Title = first(d.Title, first(was.Title, title))
 	d.Mime = first(d.Mime, first(was.Mime, first(typeOf(base), "text/plain")))
 	d.Content = artifact.FileContent(d.Mime, raw)
 	r, err := p.Put(ctx, d)
@@ -286,6 +303,13 @@ func (a *app) synced(p place, s export.Synced) {
 	for _, r := range s.Pulled.Refused {
 		fmt.Fprintln(a.std.Err, "warning: refused:", printable(r))
 	}
+}
+
+// idOf makes an id of the name of a file: what no id may have becomes a dash.
+func idOf(name string) string {
+	parts := strings.FieldsFunc(name, func(r rune) bool { return artifact.CheckID("x"+string(r)) != nil })
+	id := strings.TrimLeft(strings.Join(parts, "-"), "._-")
+	return id[:min(len(id), artifact.MaxID)]
 }
 
 // typeOf guesses the type of a file by its name; "" when nobody knows.

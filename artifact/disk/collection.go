@@ -3,7 +3,6 @@ package disk
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"iter"
 	"path/filepath"
@@ -32,7 +31,11 @@ func (s *collection) doing(what, id string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fault(fmt.Sprintf("%s %s/%s", what, s.name, id), err)
+	place := s.name
+	if artifact.CheckID(id) == nil { // else it may be anything
+		place += "/" + id
+	}
+	return fault(what+" "+place, err)
 }
 
 // current runs f with the values of now.
