@@ -29,7 +29,7 @@ RUN/ID@VERSION; with --last, or --collection NAME, the ID is enough.`,
 	var w within
 	f := c.PersistentFlags()
 	f.BoolVar(&w.last, "last", false, "in the run of this project that was started last")
-	f.StringVar(&w.shared, "collection", "", "in this collection of the project")
+	f.StringVar(&w.shared, "collection", "", "in this collection of the project, or of the run with this id")
 	for _, sub := range []*cobra.Command{
 		a.artifactLsCmd(&w), a.artifactShowCmd(&w), a.artifactLogCmd(&w), a.artifactDiffCmd(&w), a.artifactOpenCmd(&w),
 		a.artifactEditCmd(&w), a.artifactRestoreCmd(&w), a.artifactRmCmd(&w),
