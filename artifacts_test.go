@@ -309,6 +309,51 @@ nodes:
 	}
 }
 
+// A fork of a child run has what the run above it had made when it started the
+// child, and what the child had made up to the cut.
+func TestForksOfAChildRun(t *testing.T) {
+	t.Parallel()
+	files := writing()
+	files[".tenon/workflows/two.yaml"] = head + `entry: save
+nodes:
+  save: {kind: artifact, params: {id: c, content: one}, ends: {next: more, failed: null}}
+  more: {kind: artifact, params: {id: d, content: two}, ends: {next: done, failed: null}}
+  done: {kind: end, params: {outcome: success}, ends: {}}
+`
+	tn := opened(t, files, func(c *tenon.Config) { c.TrustProject = true })
+	res, err := tn.Run(t.Context(), tenon.Request{Workflow: document(t, tn, head+`entry: zero
+nodes:
+  zero: {kind: artifact, params: {id: z, content: zero}, ends: {next: below, failed: null}}
+  below: {kind: workflow, params: {name: two}, ends: {next: after, failed: null}}
+  after: {kind: artifact, params: {id: z, content: after}, ends: {next: done, failed: null}}
+  done: {kind: end, params: {outcome: success}, ends: {}}
+`)})
+	if err != nil || len(res.Artifacts) != 3 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	child := res.Artifacts[slices.IndexFunc(res.Artifacts, func(m workflow.MadeBy) bool { return m.Run != "" })].Run
+	fork, err := tn.Fork(t.Context(), engine.ForkRequest{Run: child, Node: "more"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := made(t, tn, fork); !slices.Equal(got, []string{"z@1", "c@1"}) {
+		t.Errorf("the fork has %v", got)
+	}
+	if res, err := tn.Resume(t.Context(), fork, "me"); err != nil || res.Status != workflow.StatusSucceeded {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	if got, _ := made(t, tn, fork); !slices.Equal(got, []string{"z@1", "c@1", "d@1"}) {
+		t.Errorf("the fork has %v", got)
+	}
+	again, err := tn.Fork(t.Context(), engine.ForkRequest{Run: fork, Node: "more"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := made(t, tn, again); !slices.Equal(got, []string{"z@1", "c@1"}) {
+		t.Errorf("a fork of the fork has %v", got)
+	}
+}
+
 // jump moves the times of the revisions of a run, as a clock that is set would.
 func jump(t *testing.T, tn *tenon.Tenon, run workflow.RunID, by int64) {
 	t.Helper()

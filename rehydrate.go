@@ -67,8 +67,11 @@ func (a *Artifacts) rehydrate(ctx context.Context, h store.Head, name string, to
 	if err != nil {
 		return fmt.Errorf("writing the artifacts of run %s again: %w", h.Run, err)
 	}
+	if m.Added == 0 && m.Known+len(m.Clashes) > 0 {
+		return nil // nothing was lost: somebody else was a moment faster
+	}
 	r.gaps(deeds)
-	told := Rehydrated{Versions: m.Added + m.Known, Missing: append(r.report(), m.Refused...)}
+	told := Rehydrated{Versions: m.Added, Missing: append(r.report(), m.Refused...)}
 	a.again[name] = told
 	if a.t.cfg.Log != nil {
 		a.t.cfg.Log.Warn("the log of artifacts was lost; what the history knows is written again", "run", h.Run, "versions", told.Versions, "missing", told.Missing)

@@ -7,7 +7,8 @@
 // second revision and is answered as it was. The model is told when it replaced
 // what a person wrote. Known secrets are taken out before anything is kept, and
 // the model is told that they were. A result holds a receipt, never a content. A
-// file is read through the fence, by the rules for the tool read.
+// file is read through the fence, by the rules for the tool read, and only for an
+// agent that has that tool.
 //
 // Does not: write files, or keep anything itself.
 package artifact
@@ -92,6 +93,9 @@ func (cfg Config) draft(ctx context.Context, c tool.Call, args writeArgs) (artif
 	if args.Content != nil {
 		d.Content = *args.Content
 		return d, nil
+	}
+	if !c.Given(readName) { // it may not read files in this way either
+		return d, &tool.Failed{What: "this agent does not have the tool " + readName + ", so no file can become an artifact", Next: "give the content instead of " + slot}
 	}
 	limits := artifact.Limits{}
 	if cfg.Limits != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/tenonrun/tenon/internal/text"
 	"github.com/tenonrun/tenon/tool"
 	tools "github.com/tenonrun/tenon/tool/artifact"
+	"github.com/tenonrun/tenon/tool/files"
 	"github.com/tenonrun/tenon/tool/tooltest"
 	"github.com/tenonrun/tenon/workflow"
 )
@@ -29,7 +31,9 @@ func newBench(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{t: t, all: artifact.NewMemory(artifact.MemoryConfig{Limits: artifact.Limits{MaxBytes: 100_000}})}
 	var err error
-	b.set, err = tool.NewSet(tools.Tools(tools.Config{
+	reads := files.Tools(files.Config{})
+	reads = reads[slices.IndexFunc(reads, func(t tool.Tool) bool { return t.Name == "read" }):][:1]
+	b.set, err = tool.NewSet(append(reads, tools.Tools(tools.Config{
 		Open: func(ctx context.Context, run workflow.RunID, name string) (string, artifact.Collection, error) {
 			if name == "" {
 				name = string(run)
@@ -39,7 +43,7 @@ func newBench(t *testing.T) *bench {
 		},
 		Redactor: text.NewRedactor(nil, "hunter2-hunter2"),
 		Limits:   func() artifact.Limits { return artifact.Limits{MaxBytes: 100_000} },
-	})...)
+	})...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,8 +232,7 @@ func TestWriteFromAFile(t *testing.T) {
 	fence.Put(t, "big", strings.Repeat("x", 100_001))
 	fence.Put(t, "limit", strings.Repeat("x", 100_000))
 	fence.Put(t, ".env", "KEY=1")
-	fence.Deny, fence.Ask = []string{".env"}, []string{"asked"}
-	fence.Put(t, "asked", "x")
+	fence.Deny = []string{".env"}
 	of := func(mime, path string) m { return m{"id": "a", "title": "A", "mime": mime, "from": path} }
 	b.want("artifact_write", of("text/markdown", "out/report.md"), "Kept a as version 1: markdown, 12 bytes.\nNote: secrets in the content were replaced by [redacted].")
 	b.want("artifact_write", of("image/png", "dot.png"), "Kept a as version 2: image, 8 bytes.")
@@ -244,6 +247,23 @@ func TestWriteFromAFile(t *testing.T) {
 	b.fails("artifact_write", m{"id": "a", "title": "A", "mime": "text/plain"}, "exactly one of content and from")
 	b.fails("artifact_write", m{"id": "a", "title": "A", "mime": "text/plain", "content": "x", "from": "limit"}, "exactly one of content and from")
 	b.fails("artifact_write", m{"id": "a", "title": "A", "mime": "text/plain", "content": strings.Repeat("x", tool.MaxArgs)}, "write the content to a file", "from")
+	set, err := b.set.Narrow("artifact_write")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.set = set
+	b.fails("artifact_write", of("text/plain", "limit"), "does not have the tool read", "give the content")
+}
+
+// A person is asked about a file as about one that is read.
+func TestWriteFromAFileAsks(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	fence := tooltest.New(t)
+	b.call.Fence = fence
+	fence.Put(t, "asked", "x")
+	fence.Ask = []string{"asked"}
+	of := func(mime, path string) m { return m{"id": "a", "title": "A", "mime": mime, "from": path} }
 	var asked *tool.Asked
 	if _, err := b.run("artifact_write", of("text/plain", "asked")); !errors.As(err, &asked) {
 		t.Errorf("it does not ask: %v", err)
