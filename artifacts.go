@@ -1,7 +1,6 @@
 package tenon
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/tenonrun/tenon/artifact"
 	"github.com/tenonrun/tenon/artifact/disk"
-	"github.com/tenonrun/tenon/internal/text"
 	"github.com/tenonrun/tenon/piece"
 	nodes "github.com/tenonrun/tenon/piece/artifact"
 	"github.com/tenonrun/tenon/store"
@@ -39,10 +37,11 @@ type Artifacts struct {
 	disk  *disk.Collections // nil when runs are kept in memory
 	mu    sync.Mutex
 	ready map[workflow.RunID]string // names of collections that hold all that they should
+	again map[string]Rehydrated     // by the names of collections
 }
 
 func openArtifacts(t *Tenon) (*Artifacts, error) {
-	a := &Artifacts{t: t, ready: map[workflow.RunID]string{}}
+	a := &Artifacts{t: t, ready: map[workflow.RunID]string{}, again: map[string]Rehydrated{}}
 	if t.cfg.Memory {
 		a.all = artifact.NewMemory(artifact.MemoryConfig{Limits: a.Limits()})
 		return a, nil
@@ -61,12 +60,12 @@ func (a *Artifacts) close() error {
 
 // pieces are the kinds of nodes that write artifacts.
 func (a *Artifacts) pieces() []piece.Piece {
-	return nodes.Pieces(nodes.Config{Open: a.Open, Redactor: a.t.redact})
+	return nodes.Pieces(nodes.Config{Open: a.Open, File: a.file, Redactor: a.t.redact})
 }
 
 // tools are those with which agents write and read artifacts.
 func (a *Artifacts) tools() []tool.Tool {
-	return tools.Tools(tools.Config{Open: a.Open, Redactor: a.t.redact})
+	return tools.Tools(tools.Config{Open: a.Open, Redactor: a.t.redact, Limits: a.Limits})
 }
 
 // Limits bound what is taken.
@@ -153,20 +152,28 @@ func (a *Artifacts) Existing(ctx context.Context, name string) (artifact.Collect
 
 func (a *Artifacts) open(ctx context.Context, name string) (artifact.Collection, error) {
 	c, err := a.all.Open(ctx, name)
-	return guarded{c, a.t.redact}, err
+	return guarded{c, a, name}, err
 }
 
-// guarded takes secrets out of what is written.
+// guarded takes secrets out of what is written, and notes where in the history of
+// the run a person writes.
 type guarded struct {
 	artifact.Collection
-	redact *text.Redactor
+	a    *Artifacts
+	name string
 }
 
 // Put keeps a draft without its secrets.
 func (g guarded) Put(ctx context.Context, d artifact.Draft) (artifact.Receipt, error) {
-	d.Title = g.redact.Redact(d.Title)
+	d.Title = g.a.t.redact.Redact(d.Title)
 	if artifact.KindOf(d.Mime) != artifact.Image { // whose letters mean nothing
-		d.Content = g.redact.Redact(d.Content)
+		d.Content = g.a.t.redact.Redact(d.Content)
+	}
+	if d.Author == artifact.Person {
+		var err error
+		if d.After, err = g.position(ctx); err != nil {
+			return artifact.Receipt{}, err
+		}
 	}
 	return g.Collection.Put(ctx, d)
 }
@@ -178,9 +185,22 @@ func (g guarded) Edit(ctx context.Context, e artifact.Edit) (artifact.Descriptor
 		return artifact.Descriptor{}, err
 	}
 	if now.Kind != artifact.Image {
-		e.Content = g.redact.Redact(e.Content)
+		e.Content = g.a.t.redact.Redact(e.Content)
+	}
+	if e.After, err = g.position(ctx); err != nil {
+		return artifact.Descriptor{}, err
 	}
 	return g.Collection.Edit(ctx, e)
+}
+
+// position is where the history of the run of the collection is now; 0 when it has
+// none.
+func (g guarded) position(ctx context.Context) (int64, error) {
+	h, err := g.a.head(ctx, workflow.RunID(g.name))
+	if workflow.CodeOf(err) == workflow.CodeRunNotFound {
+		return 0, nil
+	}
+	return h.Last, err
 }
 
 func (a *Artifacts) head(ctx context.Context, run workflow.RunID) (store.Head, error) {
@@ -205,9 +225,6 @@ func (a *Artifacts) fill(ctx context.Context, h store.Head, name string, c artif
 		if err := a.inherit(ctx, h, c); err != nil {
 			return fmt.Errorf("giving fork %s the artifacts of run %s: %w", h.Run, h.ForkOf, err)
 		}
-		if empty, err = isEmpty(ctx, c); err != nil || !empty {
-			return err
-		}
 	}
 	return a.rehydrate(ctx, h, name, c)
 }
@@ -217,90 +234,6 @@ func isEmpty(ctx context.Context, c artifact.Replica) (bool, error) {
 		return false, err
 	}
 	return true, nil
-}
-
-// forked gives a new fork what its parent has made so far. A parent whose log is
-// empty is looked at when the fork needs its artifacts.
-func (a *Artifacts) forked(ctx context.Context, fork workflow.RunID) error {
-	h, err := a.head(ctx, fork)
-	if err == nil {
-		h, err = a.head(ctx, h.ForkOf)
-	}
-	if err != nil {
-		return err
-	}
-	c, err := a.open(ctx, string(cmp.Or(h.Root, h.Run)))
-	if err != nil {
-		return err
-	}
-	if empty, err := isEmpty(ctx, c); empty || err != nil {
-		return err
-	}
-	_, _, err = a.Of(ctx, fork)
-	return err
-}
-
-// inherit copies, by reference, what the parent of a fork had at the cut.
-func (a *Artifacts) inherit(ctx context.Context, h store.Head, to artifact.Replica) error {
-	name, from, err := a.of(ctx, h.ForkOf)
-	if err != nil {
-		return err
-	}
-	type version struct {
-		id string
-		n  int64
-	}
-	var cut workflow.Time
-	later := map[version]bool{} // also when it came in the same millisecond
-	err = a.t.Store.Events(ctx, h.ForkOf, h.Cut-1, func(e workflow.Event) error {
-		if e.Seq == h.Cut {
-			cut = e.At
-		} else if m := madeBy(e); m != nil && m.Collection == name {
-			later[version{m.ID, m.Version}] = true
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	_, err = to.Merge(ctx, func(yield func(artifact.Copy, error) bool) {
-		for c, err := range from.Export(ctx) {
-			if err == nil && (c.At > cut.Std().UnixMilli() || later[version{c.Artifact, c.Version}]) {
-				continue
-			}
-			if !yield(c, err) {
-				return
-			}
-		}
-	})
-	return err
-}
-
-func madeBy(e workflow.Event) *workflow.Made {
-	switch p := e.Payload.(type) {
-	case *workflow.StepSettled:
-		return p.Made
-	case *workflow.Settled:
-		return p.Made
-	}
-	return nil
-}
-
-// continued gives a run that goes on with an edited workflow all that the run
-// before it made.
-func (a *Artifacts) continued(ctx context.Context, from, to workflow.RunID) error {
-	_, old, err := a.Of(ctx, from)
-	if err != nil {
-		return err
-	}
-	c, err := a.open(ctx, string(to))
-	if err == nil {
-		_, err = artifact.Fork(ctx, c, old, 0)
-	}
-	if err != nil {
-		return fmt.Errorf("giving run %s the artifacts of run %s: %w", to, from, err)
-	}
-	return nil
 }
 
 // Names returns the names of the collections that hold something, those of runs

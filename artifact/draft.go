@@ -32,6 +32,8 @@ type Draft struct {
 	// that is in the log is answered as it was then, and nothing is stored. "" is a
 	// write of its own.
 	Key string `json:"-"`
+	// After is the position in the history of the run at which a person writes.
+	After int64 `json:"-"`
 }
 
 // Edit is a new content that a person gives an artifact. Its title, type and
@@ -42,15 +44,22 @@ type Edit struct {
 	// Base is the version that the person saw. When it is not the current one any
 	// more, the edit is refused with workflow.CodeArtifactConflict. 0 does not ask.
 	Base int64
+	// After is the position in the history of the run; 0 is not known.
+	After int64
+}
+
+// Most is the size of the longest content, in bytes.
+func (l Limits) Most() int64 {
+	if l.MaxBytes <= 0 {
+		return DefaultMaxBytes
+	}
+	return l.MaxBytes
 }
 
 // Check tells whether a content may be kept. The error has
 // workflow.CodeArtifactTooLarge or CodeInvalidArtifact.
 func (l Limits) Check(artifact, content string) error {
-	most := l.MaxBytes
-	if most <= 0 {
-		most = DefaultMaxBytes
-	}
+	most := l.Most()
 	if n := int64(len(content)); n > most {
 		return workflow.Errorf(workflow.CodeArtifactTooLarge, "the content of artifact %s has %d bytes, the limit is %d: nothing was stored", artifact, n, most).
 			WithHint("split it into several artifacts, or raise the limit")

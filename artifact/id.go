@@ -30,12 +30,16 @@ func refuse(what, id, why string) error {
 	if why == "" {
 		return nil
 	}
-	shown := id
-	if len(shown) > MaxID {
-		shown = shown[:MaxID] + "…"
-	}
-	return workflow.Errorf(workflow.CodeInvalidArtifactID, "%s %s: %q", what, why, shown).
+	return workflow.Errorf(workflow.CodeInvalidArtifactID, "%s %s: %q", what, why, shown(id)).
 		WithHint("use at most %d letters, digits, dots, underscores and dashes, and begin with a letter or a digit", MaxID)
+}
+
+// shown bounds what may be no id.
+func shown(id string) string {
+	if len(id) > MaxID {
+		return id[:MaxID] + "…"
+	}
+	return id
 }
 
 // flaw says what is wrong with an id; "" is nothing.

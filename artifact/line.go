@@ -39,6 +39,7 @@ type wire struct {
 	At       int64   `json:"at"`
 	Author   Author  `json:"author,omitempty"`
 	Deleted  bool    `json:"deleted,omitempty"`
+	After    int64   `json:"after,omitempty"`
 }
 
 // Append adds the line to dst, with its line end.
@@ -63,7 +64,7 @@ func (r *Revision) AppendReference(dst []byte) ([]byte, error) {
 func (r *Revision) wire() *wire {
 	w := &wire{
 		ID: r.ID, Seq: r.Seq, Device: r.Device, Artifact: r.Artifact, Language: r.Language,
-		Version: r.Version, At: r.At, Author: r.Author, Deleted: r.Deleted,
+		Version: r.Version, At: r.At, Author: r.Author, Deleted: r.Deleted, After: r.After,
 	}
 	if !r.Deleted {
 		w.Title, w.Mime, w.Digest = &r.Title, &r.Mime, r.Digest
@@ -195,7 +196,7 @@ func (d *decoder) revision() (r Revision) {
 	r.ID, r.Seq, r.Device = d.text("id", false), d.integer("seq", false, 0), d.text("device", false)
 	r.Artifact, r.Title, r.Mime = d.text("artifact", true), d.text("title", whole), d.text("mime", whole)
 	r.Language, r.Version = d.text("language", false), d.integer("version", whole, 0)
-	r.At, r.Author = d.moment("at"), Author(d.text("author", false))
+	r.At, r.Author, r.After = d.moment("at"), Author(d.text("author", false)), d.integer("after", false, 0)
 	return r
 }
 

@@ -20,6 +20,7 @@ func TestLines(t *testing.T) {
 		strings.Replace(good, `"x"`, `null`, 1), strings.Replace(good, `"x"`, `"x","author":null`, 1),
 		strings.Replace(good, `"version":1`, `"version":1.5`, 1), strings.Replace(good, `"version":1`, `"version":9007199254740992`, 1),
 		strings.Replace(good, `"x"`, `"x","sha256":"`+artifact.Digest("y")+`"`, 1), strings.Replace(good, `"x"`, `"x","sha256":"`+artifact.Digest("x")+`"`, 1),
+		strings.Replace(good, `"x"`, `"x","after":-1`, 1), strings.Replace(good, `"x"`, `"x","after":"1"`, 1),
 		strings.Replace(good, `"x"`, `"`+strings.Repeat("x", 1000)+`"`, 1),
 		`{"artifact":"a","version":1,"at":1,"deleted":true}`, `{"artifact":"a","version":1,"at":1,"deleted":true,"id":"d","seq":4}`,
 		good[:20],
@@ -43,7 +44,7 @@ func TestLines(t *testing.T) {
 			got = append(got, "good")
 		}
 	}
-	want := strings.Fields("good good newer good torn torn torn torn foreign foreign foreign foreign foreign foreign foreign good long foreign deleted torn")
+	want := strings.Fields("good good newer good torn torn torn torn foreign foreign foreign foreign foreign foreign foreign good foreign foreign long foreign deleted torn")
 	if !slices.Equal(got, want) {
 		t.Errorf("the lines are\n%q, not\n%q", got, want)
 	}
@@ -60,7 +61,7 @@ func TestReferences(t *testing.T) {
 	t.Parallel()
 	for _, r := range []artifact.Revision{
 		{Artifact: "a", Version: 1, Digest: artifact.Digest("")},
-		{ID: "i", Seq: 3, Device: "d", Artifact: "a", Title: "<b>\u2028", Mime: "text/html", Language: "html", Version: 2, Digest: artifact.Digest("x"), Bytes: 1, At: -5, Author: artifact.Person},
+		{ID: "i", Seq: 3, Device: "d", Artifact: "a", Title: "<b>\u2028", Mime: "text/html", Language: "html", Version: 2, Digest: artifact.Digest("x"), Bytes: 1, At: -5, Author: artifact.Person, After: 7},
 		{ID: "i", Seq: 3, Device: "d", Artifact: "a", Version: 2, At: 1, Deleted: true},
 	} {
 		line, err := r.AppendReference(nil)
@@ -79,7 +80,7 @@ func TestReferences(t *testing.T) {
 // FuzzDecodeLine: what is taken comes back the same, and a log takes it.
 func FuzzDecodeLine(f *testing.F) {
 	for _, seed := range []string{
-		`{"artifact":"a","title":"T","mime":"text/plain","version":1,"content":"c","at":10,"id":"r1","seq":3,"device":"d1","author":"user"}`,
+		`{"artifact":"a","title":"T","mime":"text/plain","version":1,"content":"c","at":10,"id":"r1","seq":3,"device":"d1","author":"user","after":4}`,
 		`{"artifact":"a","version":1,"at":1,"deleted":true,"id":"d","seq":4}`, `{"artifact":"a","title":"T","version":1,"at":1,"deleted":true,"id":"d","seq":4,"content":"x"}`, `{"artifact":"a","title":"\ud800","mime":"","version":1,"content":"\u0000","at":-1e3}`, `{`,
 	} {
 		f.Add([]byte(seed))

@@ -163,7 +163,7 @@ func (l *Log) PlanPut(d Draft, s Stamp, limits Limits) (Revision, error) {
 	if err := d.check(limits); err != nil {
 		return Revision{}, err
 	}
-	r := Revision{Artifact: d.ID, Title: d.Title, Mime: d.Mime, Language: d.Language, Author: d.Author}
+	r := Revision{Artifact: d.ID, Title: d.Title, Mime: d.Mime, Language: d.Language, Author: d.Author, After: d.After}
 	s.ID = cmp.Or(d.Key, s.ID)
 	return l.plan(r, d.Content, s)
 }
@@ -182,7 +182,7 @@ func (l *Log) PlanEdit(e Edit, s Stamp, limits Limits) (Revision, error) {
 	if err := limits.Check(e.Artifact, e.Content); err != nil {
 		return Revision{}, err
 	}
-	r := Revision{Artifact: e.Artifact, Title: t.current.Title, Mime: t.current.Mime, Language: t.current.Language, Author: Person}
+	r := Revision{Artifact: e.Artifact, Title: t.current.Title, Mime: t.current.Mime, Language: t.current.Language, Author: Person, After: e.After}
 	return l.plan(r, e.Content, s)
 }
 
@@ -217,11 +217,7 @@ func (l *Log) stamp(r Revision, s Stamp, step int64) (Revision, error) {
 }
 
 func errNoArtifact(id string) error {
-	shown := id
-	if len(shown) > MaxID {
-		shown = shown[:MaxID] + "…"
-	}
-	return workflow.Errorf(workflow.CodeNotFound, "there is no artifact %q in the collection", shown).WithHint("list the artifacts to see their ids")
+	return workflow.Errorf(workflow.CodeNotFound, "there is no artifact %q in the collection", shown(id)).WithHint("list the artifacts to see their ids")
 }
 
 // Seen reports whether a revision is in the log, or one of its id.

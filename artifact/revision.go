@@ -33,6 +33,7 @@ type Revision struct {
 	At       int64  `json:"at"`                 // milliseconds since 1970
 	Author   Author `json:"author,omitempty"`
 	Deleted  bool   `json:"deleted,omitempty"` // what came before it is gone
+	After    int64  `json:"after,omitempty"`   // of a person's: the position in the history of the run when it was written; 0 is not known
 }
 
 // before orders the revisions of a log: by Lamport time, device and id. Revisions
@@ -88,6 +89,8 @@ func (r *Revision) Check() error {
 		why = "a deletion has an id and a counter"
 	case !r.Deleted && !isDigest(r.Digest):
 		why = "the digest of its content is not one"
+	case r.After < 0 || r.After > MaxSeq:
+		why = "its position in a history is not one"
 	case r.Bytes < 0:
 		why = "its size is below 0"
 	default:

@@ -95,13 +95,15 @@ type Collection interface {
 
 // Fork gives a new collection what another one held up to a counter: the Seq of
 // the last revision that counts, 0 for all. Contents are shared where both are in
-// one place. Publications stay behind.
+// one place. Publications stay behind, and so do positions, which are those of
+// another history.
 func Fork(ctx context.Context, to, from Replica, upTo int64) (Merged, error) {
 	return to.Merge(ctx, func(yield func(Copy, error) bool) {
 		for c, err := range from.Export(ctx) {
 			if err == nil && upTo > 0 && c.Seq > upTo {
 				continue
 			}
+			c.After = 0
 			if !yield(c, err) {
 				return
 			}

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tenonrun/tenon"
 	"github.com/tenonrun/tenon/artifact"
+	short "github.com/tenonrun/tenon/internal/text"
 	"github.com/tenonrun/tenon/store"
 	"github.com/tenonrun/tenon/workflow"
 )
@@ -27,7 +29,7 @@ RUN/ID@VERSION; with --last, or --collection NAME, the ID is enough.`,
 	var w within
 	f := c.PersistentFlags()
 	f.BoolVar(&w.last, "last", false, "in the run of this project that was started last")
-	f.StringVar(&w.shared, "collection", "", "in this collection of the project")
+	f.StringVar(&w.shared, "collection", "", "in this collection of the project, or of the run with this id")
 	for _, sub := range []*cobra.Command{
 		a.artifactLsCmd(&w), a.artifactShowCmd(&w), a.artifactLogCmd(&w), a.artifactDiffCmd(&w), a.artifactOpenCmd(&w),
 		a.artifactEditCmd(&w), a.artifactRestoreCmd(&w), a.artifactRmCmd(&w),
@@ -70,6 +72,12 @@ func (a *app) collection(ctx context.Context, t *tenon.Tenon, w *within, name st
 		return place{}, usage(errors.New("name one collection: with the artifact, with --last, or with --collection"))
 	case w.shared != "":
 		c, err := t.Artifacts().Shared(ctx, w.shared)
+		if workflow.CodeOf(err) == workflow.CodeInvalidArtifactID { // it may be that of a run, whole
+			if at, own, none := t.Artifacts().Of(ctx, workflow.RunID(w.shared)); none == nil && at == w.shared {
+				a.warnLost(t, at)
+				return place{at, own}, nil
+			}
+		}
 		return place{w.shared, c}, err
 	case name == "" && !w.last:
 		return place{}, usage(errors.New("name a collection, as RUN/ID or COLLECTION/ID, or use --last"))
@@ -88,7 +96,21 @@ func (a *app) collection(ctx context.Context, t *tenon.Tenon, w *within, name st
 		return place{}, err
 	}
 	at, c, err := t.Artifacts().Of(ctx, run)
+	a.warnLost(t, at)
 	return place{at, c}, err
+}
+
+// warnLost tells that the log of a collection was lost, and what of it is.
+func (a *app) warnLost(t *tenon.Tenon, collection string) {
+	r, ok := t.Artifacts().Rehydrated(collection)
+	if !ok {
+		return
+	}
+	fmt.Fprintf(a.std.Err, "warning: the log of the artifacts of run %s was lost; %d versions are written again from its history\n", collection, r.Versions)
+	for _, m := range r.Missing {
+		fmt.Fprintf(a.std.Err, "  not there: %s\n", printable(m))
+	}
+	fmt.Fprintln(a.std.Err, "  no history tells what people wrote after the last of these versions, or what was removed or published: an export or another device may (tenon artifact import --log)")
 }
 
 // artifact finds what an address names.
@@ -112,8 +134,34 @@ func (a *app) onArtifact(ctx context.Context, w *within, address string, do func
 		if err != nil {
 			return err
 		}
-		return do(t, th)
+		return a.missing(ctx, th, do(t, th))
 	})
+}
+
+// missing adds to an error about an artifact that is not there which ones are.
+func (a *app) missing(ctx context.Context, th thing, err error) error {
+	if workflow.CodeOf(err) != workflow.CodeNotFound {
+		return err
+	}
+	list, failed := th.List(ctx)
+	if failed != nil {
+		return err
+	}
+	ids := make([]string, 0, len(list))
+	for i := range list {
+		ids = append(ids, list[i].ID)
+	}
+	none := workflow.Errorf(workflow.CodeNotFound, "there is no artifact %q in %s", th.ID, th.name)
+	near := short.Nearest(th.ID, ids)
+	switch {
+	case slices.Contains(ids, th.ID): // it is the version that is not there
+		return err
+	case len(ids) == 0:
+		return none.WithHint("there are none yet")
+	case near != "":
+		return none.WithHint("did you mean %s? all are listed by: %s artifact ls %s", near, a.self()+a.flagsOf(), th.name)
+	}
+	return none.WithHint("list what there is with: %s artifact ls %s", a.self()+a.flagsOf(), th.name)
 }
 
 // whole refuses a version where the artifact as a whole is meant.

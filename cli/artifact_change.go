@@ -43,7 +43,11 @@ version came in meanwhile, nothing is stored, and the text is kept.`,
 			if err != nil {
 				return err
 			}
-			e.Content = string(raw)
+			now, err := th.Get(cmd.Context(), th.ID)
+			if err != nil {
+				return err
+			}
+			e.Content = artifact.FileContent(now.Mime, raw)
 			d, err := th.Edit(cmd.Context(), e)
 			if err != nil {
 				return err
@@ -148,26 +152,24 @@ func (a *app) artifactRmCmd(w *within) *cobra.Command {
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(t *tenon.Tenon) error {
-				gone := []string{}
-				for _, arg := range args {
+				var all []thing
+				for _, arg := range args { // what is not there is told before anything is removed
 					th, err := a.artifact(cmd.Context(), t, w, arg)
 					if err == nil {
 						err = th.whole("rm")
 					}
-					if err != nil {
-						return err
-					}
-					got, err := th.Get(cmd.Context(), th.ID)
 					if err == nil {
-						err = th.Delete(cmd.Context(), th.ID)
+						_, err = th.Get(cmd.Context(), th.ID)
+						err = a.missing(cmd.Context(), th, err)
 					}
 					if err != nil {
 						return err
 					}
-					if got.Publication != nil {
-						fmt.Fprintln(a.std.Err, "what was published stays where it is:", printable(got.Publication.URL))
-					}
-					gone = append(gone, th.said())
+					all = append(all, th)
+				}
+				gone, err := a.removed(cmd.Context(), all)
+				if err != nil {
+					return err
 				}
 				if a.json || a.jsonl {
 					a.document(map[string]any{"removed": gone})
@@ -180,6 +182,25 @@ func (a *app) artifactRmCmd(w *within) *cobra.Command {
 			})
 		},
 	}
+}
+
+// removed forgets artifacts, and returns which.
+func (a *app) removed(ctx context.Context, all []thing) ([]string, error) {
+	gone := []string{}
+	for _, th := range all {
+		got, err := th.Get(ctx, th.ID)
+		if err == nil {
+			err = th.Delete(ctx, th.ID)
+		}
+		if err != nil {
+			return gone, fmt.Errorf("after %d were removed: %w", len(gone), err)
+		}
+		if got.Publication != nil {
+			fmt.Fprintln(a.std.Err, "what was published stays where it is:", printable(got.Publication.URL))
+		}
+		gone = append(gone, th.said())
+	}
+	return gone, nil
 }
 
 func (a *app) artifactUnpublishCmd(w *within) *cobra.Command {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"mime"
@@ -132,9 +131,15 @@ func (a *app) importTranscript(ctx context.Context, p place, file string) error 
 	if err != nil {
 		return err
 	}
+	if n == 0 {
+		fmt.Fprintln(a.std.Err, "it holds no call of artifact_write that was answered and did not fail")
+	}
 	a.imported(p, map[string]any{"written": n}, fmt.Sprintf("%d versions written", n))
 	return nil
 }
+
+// maxWarnings bounds how many lines are named that cannot be read.
+const maxWarnings = 10
 
 func (a *app) importLog(ctx context.Context, p place, file string) error {
 	f, err := os.Open(file)
@@ -142,13 +147,23 @@ func (a *app) importLog(ctx context.Context, p place, file string) error {
 		return usage(fmt.Errorf("reading the log: %w", err))
 	}
 	defer func() { _ = f.Close() }() // it was only read
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return usage(fmt.Errorf("%s is a directory: give the file %s in it", file, filepath.Join(file, "log.jsonl")))
+	}
 	skipped := 0
 	m, err := p.Merge(ctx, artifact.Copies(artifact.Lines(f, 0), func(b *artifact.BadLine) {
-		skipped++
-		fmt.Fprintln(a.std.Err, "warning:", printable(b.Error()))
+		if skipped++; skipped <= maxWarnings {
+			fmt.Fprintln(a.std.Err, "warning:", printable(b.Error()))
+		}
 	}))
 	if err != nil {
 		return err
+	}
+	if more := skipped - maxWarnings; more > 0 {
+		fmt.Fprintf(a.std.Err, "warning: and %d more lines\n", more)
+	}
+	if refused := len(m.Refused) + len(m.Clashes); skipped > 0 && m.Added+m.Known+refused == 0 {
+		return usage(fmt.Errorf("%s is no log of artifacts: none of its %d lines can be read; tenon artifact export --all writes one", file, skipped))
 	}
 	for _, r := range m.Refused {
 		fmt.Fprintln(a.std.Err, "warning:", printable(r))
@@ -171,17 +186,18 @@ func (a *app) importFile(ctx context.Context, p place, file string, d artifact.D
 	if err != nil {
 		return err
 	}
-	base := filepath.Base(name)
+	base, title := filepath.Base(name), d.ID
 	if d.ID == "" {
-		d.ID = strings.TrimSuffix(base, filepath.Ext(base))
+		title = strings.TrimSuffix(base, filepath.Ext(base))
+		d.ID = idOf(title)
 	}
 	was, err := p.Get(ctx, d.ID)
 	if err != nil && workflow.CodeOf(err) != workflow.CodeNotFound && workflow.CodeOf(err) != workflow.CodeInvalidArtifactID {
 		return err
 	}
-	d.Title = first(d.Title, first(was.Title, d.ID))
+	d.Title = first(d.Title, first(was.Title, title))
 	d.Mime = first(d.Mime, first(was.Mime, first(typeOf(base), "text/plain")))
-	d.Content = content(d.Mime, raw)
+	d.Content = artifact.FileContent(d.Mime, raw)
 	r, err := p.Put(ctx, d)
 	if err != nil {
 		return err
@@ -289,32 +305,21 @@ func (a *app) synced(p place, s export.Synced) {
 	}
 }
 
-// types are the mime types of files whose names the system may not know.
-var types = map[string]string{
-	".md": "text/markdown", ".txt": "text/plain", ".html": "text/html", ".svg": "image/svg+xml", ".json": "application/json", ".yaml": "application/yaml",
-	".yml": "application/yaml", ".go": "text/x-go", ".py": "text/x-python", ".js": "text/javascript", ".ts": "text/typescript", ".sh": "text/x-sh", ".css": "text/css",
-	".sql": "text/x-sql", ".rs": "text/x-rust", ".java": "text/x-java", ".c": "text/x-c", ".diff": "text/x-diff", ".toml": "text/x-toml", ".xml": "text/xml",
+// idOf makes an id of the name of a file: what no id may have becomes a dash.
+func idOf(name string) string {
+	parts := strings.FieldsFunc(name, func(r rune) bool { return artifact.CheckID("x"+string(r)) != nil })
+	id := strings.TrimLeft(strings.Join(parts, "-"), "._-")
+	return id[:min(len(id), artifact.MaxID)]
 }
 
 // typeOf guesses the type of a file by its name; "" when nobody knows.
 func typeOf(name string) string {
-	ext := strings.ToLower(filepath.Ext(name))
-	if t, ok := types[ext]; ok {
+	if t := artifact.TypeOf(name); t != "" {
 		return t
 	}
-	t, _, err := mime.ParseMediaType(mime.TypeByExtension(ext))
+	t, _, err := mime.ParseMediaType(mime.TypeByExtension(strings.ToLower(filepath.Ext(name))))
 	if err != nil {
 		return ""
 	}
 	return t
-}
-
-// content is a file as an artifact holds it: a picture in base64.
-func content(mime string, raw []byte) string {
-	if artifact.KindOf(mime) == artifact.Image {
-		if _, ok := export.Picture(string(raw)); !ok {
-			return base64.StdEncoding.EncodeToString(raw)
-		}
-	}
-	return string(raw)
 }

@@ -61,9 +61,9 @@ func Run(ctx context.Context, args []string, std Stdio) int {
 	root.SetIn(std.In)
 	root.SetOut(std.Out)
 	root.SetErr(std.Err)
-	err := misuse(root.ExecuteContext(ctx))
+	ran, err := root.ExecuteContextC(ctx)
 	a.asked(args)
-	return a.finish(ctx, err)
+	return a.finish(ctx, ran.CommandPath(), misuse(err))
 }
 
 // asked notes the wish for JSON also where a wrong flag ended the reading of

@@ -23,7 +23,7 @@ func (s statusError) Error() string { return "the run is " + string(s.status) }
 // usageError is a command line that makes no sense.
 type usageError struct {
 	err     error
-	command string // to ask help for; "" is tenon
+	command string // to ask help for; "" is the one that was run
 }
 
 func (u usageError) Error() string { return u.err.Error() }
@@ -98,8 +98,8 @@ type problem struct {
 	} `json:"error"`
 }
 
-// finish prints the error, if any, and returns the exit code.
-func (a *app) finish(ctx context.Context, err error) int {
+// finish prints the error of a command, if any, and returns the exit code.
+func (a *app) finish(ctx context.Context, command string, err error) int {
 	code := exitOf(ctx, err)
 	var status statusError
 	if err == nil || errors.As(err, &status) {
@@ -111,7 +111,7 @@ func (a *app) finish(ctx context.Context, err error) int {
 	fmt.Fprintln(a.std.Err, "tenon:", text(err))
 	var bad usageError
 	if errors.As(err, &bad) {
-		fmt.Fprintln(a.std.Err, "see:", first(bad.command, "tenon"), "--help")
+		fmt.Fprintln(a.std.Err, "see:", first(bad.command, command), "--help")
 	}
 	return code
 }

@@ -45,7 +45,11 @@ func (a *app) summary(res history.Result) {
 		fmt.Fprintf(w, "  %s  %s\n", e.Node, plain.Receipt(e.EvidenceKept))
 	}
 	for _, m := range res.Artifacts {
-		fmt.Fprintf(w, "  artifact %s/%s@%d  %s\n", m.Collection, m.ID, m.Version, printable(m.Title))
+		from := ""
+		if m.Run != "" {
+			from = fmt.Sprintf("  (of %s)", m.Run)
+		}
+		fmt.Fprintf(w, "  artifact %s/%s@%d  %s%s\n", m.Collection, m.ID, m.Version, printable(m.Title), from)
 	}
 	if n := res.Denied - len(res.Denials); n > 0 {
 		fmt.Fprintf(w, "  %s before these: tenon logs %s\n", plain.Count(n, "denied call"), res.Run)

@@ -213,7 +213,7 @@ func (m *kidDone) handle(r *run) error {
 		return err
 	}
 	return r.record(r.visitRef(m.visit), &workflow.ChildEnded{
-		Run: k.run, Status: m.result.Status, Outputs: workflow.Inline(outputs), Reasons: m.result.Reasons, Usage: m.result.Usage.Totals,
+		Run: k.run, Status: m.result.Status, Outputs: workflow.Inline(outputs), Reasons: m.result.Reasons, Usage: m.result.Usage.Totals, Made: m.result.Artifacts,
 	})
 }
 

@@ -55,7 +55,8 @@ func (e *Engine) Continue(ctx context.Context, id workflow.RunID, l Launch, reru
 			WithHint("add --rerun-writes if that is meant")
 	}
 	note := fmt.Sprintf("goes on from run %s with an edited workflow: %d results are kept", id, len(ed.Reused))
-	if err := r.record(ref{}, &workflow.Progress{Kind: "edited", Message: note}); err != nil {
+	from := workflow.Inline(rawOf(workflow.Edited{Run: id}))
+	if err := r.record(ref{}, &workflow.Progress{Kind: workflow.ProgressEdited, Message: note, Data: from}); err != nil {
 		return "", err
 	}
 	r.create, r.dirty, r.stopping = &store.Create{}, true, true

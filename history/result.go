@@ -29,7 +29,7 @@ type Result struct {
 	Warnings    []string                   `json:"warnings,omitempty"`
 	Usage       Usage                      `json:"usage"`
 	Evidence    []Evidence                 `json:"evidence"`  // the newest receipts, oldest first, without what they hold
-	Artifacts   []workflow.Made            `json:"artifacts"` // that it wrote, each at the last version, the newest ones
+	Artifacts   []workflow.MadeBy          `json:"artifacts"` // that it and its child runs wrote, each at the last version, the newest ones
 	ResumeAfter workflow.Time              `json:"resumeAfter,omitzero"`
 	ForkOf      workflow.RunID             `json:"forkOf,omitempty"`
 	Children    []workflow.RunID           `json:"children,omitempty"`
@@ -101,13 +101,14 @@ func Standing(h store.Head) workflow.Status {
 	return h.Status
 }
 
-// Adopt shows what a child run waits for as the parent's.
+// Adopt shows what a child run waits for, and made, as the parent's.
 func (res *Result) Adopt(child Result) {
 	res.Children = append(res.Children, child.Run)
 	res.Questions = append(res.Questions, child.Questions...)
 	res.Uncertain = append(res.Uncertain, child.Uncertain...)
 	res.Unfinished = append(res.Unfinished, child.Unfinished...)
 	res.Waits = append(res.Waits, child.Waits...)
+	res.Artifacts = withMade(res.Artifacts, child.Run, child.Artifacts)
 	if res.ResumeAfter == 0 {
 		res.ResumeAfter = child.ResumeAfter
 	}
@@ -121,7 +122,7 @@ func (s *State) Result(status workflow.Status) (Result, error) {
 		Status: status, Exit: status.Exit(), Questions: s.Asking(), Dead: m.Dead, Denied: m.Denied, Denials: m.Denials, Warnings: m.Warnings,
 		Usage:   Usage{Totals: s.Gate.Spent(), Reserved: s.Gate.Reserved(), Unknown: m.Lost, Budget: s.Gate.Options().Budget},
 		Started: s.Begun, Updated: s.Last, ForkOf: m.ForkOf, Visits: s.Gate.Transitions(),
-		Evidence: append([]Evidence{}, m.Evidence...), Artifacts: append([]workflow.Made{}, m.Made...), Next: []string{},
+		Evidence: append([]Evidence{}, m.Evidence...), Artifacts: append([]workflow.MadeBy{}, m.Made...), Next: []string{},
 	}
 	if in := s.Gate.Inherited(); in != (workflow.Totals{}) {
 		res.Usage.Inherited = &in

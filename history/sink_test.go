@@ -43,7 +43,9 @@ func payloads(s string) []workflow.Payload {
 		&workflow.Settled{
 			Output: quoted(s), Vars: named(s), Private: quoted(s), History: told(s), Error: &workflow.Failure{Code: "c", Message: told(s)},
 			Answers: []workflow.NamedAnswer{{Value: quoted(s)}}, Completion: &workflow.Completion{Reasons: toldAll(s)}, Warnings: toldAll(s),
+			Made: &workflow.Made{Title: told(s)},
 		},
+		&workflow.StepSettled{Memo: quoted(s), About: told(s), Why: told(s), Made: &workflow.Made{Title: told(s), Mime: told(s)}},
 		&workflow.InvocationReserved{RouteReason: told(s)},
 		&workflow.InvocationSettled{Memo: quoted(s), Message: told(s)},
 		&workflow.Progress{Message: told(s), Data: quoted(s)},
@@ -54,7 +56,7 @@ func payloads(s string) []workflow.Payload {
 		&workflow.QuestionOpened{Question: workflow.Question{Text: told(s), Options: toldAll(s), Schema: json.RawMessage(`{"enum":["` + s + `"]}`)}},
 		&workflow.QuestionAnswered{Answer: workflow.Answer{Value: quoted(s), Reason: told(s)}},
 		&workflow.ChildStarted{Inputs: quoted(s)},
-		&workflow.ChildEnded{Outputs: quoted(s), Reasons: toldAll(s)},
+		&workflow.ChildEnded{Outputs: quoted(s), Reasons: toldAll(s), Made: []workflow.MadeBy{{Made: workflow.Made{Title: told(s)}}}},
 		&workflow.Signal{Value: quoted(s)},
 		&workflow.Steered{Text: told(s)},
 		&workflow.CancelRequested{Reason: told(s)},

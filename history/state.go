@@ -53,7 +53,7 @@ type Memory struct {
 	Denials  []Denial                                       `json:"denials,omitempty"` // the newest of them
 	Kept     map[workflow.VisitID]workflow.EvidenceKept     `json:"kept,omitempty"`    // newest receipt of open visits, without its data
 	Evidence []Evidence                                     `json:"evidence,omitempty"`
-	Made     []workflow.Made                                `json:"made,omitempty"`
+	Made     []workflow.MadeBy                              `json:"made,omitempty"`  // also by child runs that ended
 	Proof    *workflow.Verified                             `json:"proof,omitempty"` // newest candidate that a receipt certifies, as it was then
 }
 
@@ -188,7 +188,7 @@ func (s *State) note(e workflow.Event) {
 	case *workflow.InvocationSettled:
 		s.noteCall(v, e, p)
 	case *workflow.Settled:
-		s.noteSettled(v, p)
+		s.noteSettled(v, e.Node, p)
 	case *workflow.QuestionOpened:
 		m.Asked[v] = append(m.Asked[v], p.Question)
 	case *workflow.QuestionAnswered:
@@ -204,7 +204,7 @@ func (s *State) note(e workflow.Event) {
 		delete(m.Intents[v], p.Key)
 		keep(m.Memos, v, p.Key, p.Memo)
 		s.noteDenied(v, e.Node, p.Denied)
-		s.noteMade(p.Made)
+		s.noteMade(e.Node, p.Made)
 	case *workflow.EvidenceKept:
 		s.noteEvidence(e, p)
 	case *workflow.TimerStarted:
@@ -215,6 +215,7 @@ func (s *State) note(e workflow.Event) {
 		m.Children[v] = *p
 	case *workflow.ChildEnded:
 		delete(m.Children, v)
+		m.Made = withMade(m.Made, p.Run, p.Made)
 	case *workflow.Lost:
 		if _, cancelled := s.Gate.Halted(); cancelled && p.Uncertain {
 			s.warn(e.Node + " was writing when the run was cancelled: whether the write happened is not known")
@@ -239,6 +240,10 @@ func (s *State) noteRun(e workflow.Event) {
 		s.noteHeard(e.VisitID(), p)
 	case *workflow.LimitRaised:
 		m.Ended = nil
+	case *workflow.Progress:
+		if from := p.EditedFrom(); from != "" {
+			s.ownMade(from)
+		}
 	case *workflow.Forked:
 		s.Begun = e.At
 		m.ForkOf, m.Cut, m.Ended, s.Begun = p.Parent, p.Cut, nil, e.At
@@ -322,17 +327,28 @@ func (s *State) noteDenied(v workflow.VisitID, node string, d *workflow.Denial) 
 // maxMade bounds the list of artifacts; the collection has them all.
 const maxMade = 100
 
-func (s *State) noteMade(made *workflow.Made) {
-	if made == nil {
-		return
+func (s *State) noteMade(node string, made *workflow.Made) {
+	if made != nil {
+		s.Memory.Made = withMade(s.Memory.Made, "", []workflow.MadeBy{{Made: *made, Node: node}})
 	}
-	m := &s.Memory
-	m.Made = slices.DeleteFunc(slices.Clone(m.Made), func(x workflow.Made) bool { return x.Collection == made.Collection && x.ID == made.ID })
-	m.Made = append(m.Made[max(0, len(m.Made)-maxMade+1):], *made)
 }
 
-// ownMade says of the artifacts of a fork that they are in its own collection,
-// which begins with those of its parent.
+// withMade adds to a list what a child run wrote; "" is the run itself. Of each
+// artifact the last version stays.
+func withMade(list []workflow.MadeBy, run workflow.RunID, more []workflow.MadeBy) []workflow.MadeBy {
+	for _, made := range more {
+		made.Run = cmp.Or(made.Run, run)
+		same := func(x workflow.MadeBy) bool { return x.Collection == made.Collection && x.ID == made.ID }
+		if i := slices.IndexFunc(list, same); i >= 0 && list[i].Version > made.Version {
+			continue
+		}
+		list = append(slices.DeleteFunc(slices.Clone(list), same), made)
+	}
+	return list[max(0, len(list)-maxMade):]
+}
+
+// ownMade says of the artifacts of a fork, or of a run that goes on from another
+// one, that they are in its own collection, which begins with those of that one.
 func (s *State) ownMade(parent workflow.RunID) {
 	own := slices.Clone(s.Memory.Made)
 	for i := range own {
@@ -364,10 +380,10 @@ func keep(all map[workflow.VisitID]map[string]workflow.Value, v workflow.VisitID
 // maxDead bounds the list of failed AI visits.
 const maxDead = 100
 
-func (s *State) noteSettled(v workflow.VisitID, p *workflow.Settled) {
+func (s *State) noteSettled(v workflow.VisitID, node string, p *workflow.Settled) {
 	m := &s.Memory
 	s.warn(p.Warnings...)
-	s.noteMade(p.Made)
+	s.noteMade(node, p.Made)
 	if m.AI[v] && p.Status == workflow.VisitFailed && p.Error != nil && len(m.Dead) < maxDead {
 		m.Dead = append(m.Dead, Dead{Visit: v, Failure: *p.Error})
 	}

@@ -185,6 +185,45 @@ func TestTimersAndChildren(t *testing.T) {
 	}
 }
 
+// What a run made is listed once for each artifact, at its last version, whoever
+// wrote it; the list is bounded.
+func TestMade(t *testing.T) {
+	t.Parallel()
+	f := begun(t)
+	by := func(id string, version int64) workflow.Made {
+		return workflow.Made{Collection: "r1", ID: id, Version: version}
+	}
+	a2, b1 := by("a", 2), by("b", 1)
+	f.visit("x", workflow.Admitted{})
+	f.add("x", 1, &workflow.StepSettled{Key: "1/1", Made: &a2})
+	f.add("x", 1, &workflow.StepSettled{Key: "1/2", Made: &b1})
+	f.add("k", 0, &workflow.ChildStarted{Run: "kid"})
+	f.add("k", 0, &workflow.ChildEnded{Run: "kid", Made: []workflow.MadeBy{{Made: by("a", 1)}, {Made: by("c", 1), Run: "grandkid"}, {Made: by("b", 2)}}})
+	child := history.Result{Run: "waits"}
+	for i := range 99 {
+		child.Artifacts = append(child.Artifacts, workflow.MadeBy{Made: by(fmt.Sprint(i), 1), Node: "n"})
+	}
+	res, err := f.Result(workflow.StatusRunning)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, m := range res.Artifacts {
+		got = append(got, fmt.Sprintf("%s@%d %s", m.ID, m.Version, m.Run))
+	}
+	if want := []string{"a@2 ", "c@1 grandkid", "b@2 kid"}; !slices.Equal(got, want) {
+		t.Errorf("it made %q, want %q", got, want)
+	}
+	res.Adopt(child)
+	if n := len(res.Artifacts); n != 100 || res.Artifacts[0].ID != "b" || res.Artifacts[99].Run != "waits" || res.Artifacts[99].Node != "n" {
+		t.Errorf("it lists %d: %+v", n, res.Artifacts)
+	}
+	f.add("", 0, &workflow.Progress{Kind: workflow.ProgressEdited, Data: workflow.Inline([]byte(`{"run":"r1"}`))})
+	if m := f.Memory.Made; len(m) != 3 || m[0].Collection != string(f.ID) {
+		t.Errorf("after an edited workflow it made %+v", m)
+	}
+}
+
 func TestForkedMemory(t *testing.T) {
 	t.Parallel()
 	f := begun(t)

@@ -186,6 +186,12 @@ func (s *Sink) aboutRun(p workflow.Payload) {
 	case *workflow.ChildEnded:
 		s.value(&p.Outputs)
 		p.Reasons = s.texts(p.Reasons)
+		p.Made = slices.Clone(p.Made)
+		for i := range p.Made {
+			made := &p.Made[i].Made
+			s.made(&made)
+			p.Made[i].Made = *made
+		}
 	case *workflow.Signal:
 		s.value(&p.Value)
 	case *workflow.AgentSkipped:

@@ -314,15 +314,17 @@ func readArtifact(payload json.RawMessage) (request, error) {
 		Opts json.RawMessage `json:"opts"`
 	}
 	var a struct {
-		ID      string          `json:"id"`
-		Title   string          `json:"title,omitempty"`
-		Mime    string          `json:"mime,omitempty"`
-		Content json.RawMessage `json:"content"`
+		ID         string          `json:"id"`
+		Title      string          `json:"title,omitempty"`
+		Mime       string          `json:"mime,omitempty"`
+		Language   string          `json:"language,omitempty"`
+		Content    json.RawMessage `json:"content"`
+		Collection string          `json:"collection,omitempty"`
 	}
 	if err := json.Unmarshal(payload, &in); err != nil {
 		return request{}, invalid("artifact(): %v", err)
 	}
-	if err := into("artifact()", in.Opts, &a, "title", "mime", "content"); err != nil {
+	if err := into("artifact()", in.Opts, &a, "title", "mime", "language", "content", "collection"); err != nil {
 		return request{}, err
 	}
 	if err := json.Unmarshal(in.ID, &a.ID); err != nil || a.ID == "" {

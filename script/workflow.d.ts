@@ -76,5 +76,5 @@ declare function shell(argv: string[], opts?: { cwd?: string; timeout?: number |
 /** Runs checks of the host ("configured" is the project's plan). Not known to other hosts. */
 declare function verify(checks?: "configured" | object[]): Promise<any>;
 
-/** Keeps a versioned artifact. Not known to other hosts. */
-declare function artifact(id: string, opts: { title?: string; mime?: string; content: unknown }): Promise<any>;
+/** Keeps a versioned artifact: in the collection of the run, or in one of the project. Not known to other hosts. */
+declare function artifact(id: string, opts: { title?: string; mime?: string; language?: string; content: unknown; collection?: string }): Promise<any>;

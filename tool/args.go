@@ -2,6 +2,7 @@ package tool
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -37,6 +38,9 @@ type Reading struct {
 	// Wrap names the argument that a bare string stands for, when the arguments are a
 	// JSON string and no object. Empty when there is none.
 	Wrap string
+	// TooLong says what to do instead of sending too long arguments. Empty: several
+	// smaller calls.
+	TooLong string
 }
 
 // ParseArgs reads what a model sent as arguments. Nothing, null and an empty text
@@ -50,7 +54,7 @@ func parseArgs(tool string, raw []byte, r Reading) (*Args, error) {
 		return &BadArguments{Tool: tool, Problems: []string{fmt.Sprintf(format, a...)}, Next: next}
 	}
 	if len(raw) > MaxArgs {
-		return nil, bad("do it in several smaller calls", "they have %d bytes, at most %d are taken", len(raw), MaxArgs)
+		return nil, bad(cmp.Or(r.TooLong, "do it in several smaller calls"), "they have %d bytes, at most %d are taken", len(raw), MaxArgs)
 	}
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" {

@@ -261,6 +261,8 @@ func (s *Set) Run(ctx context.Context, name string, raw json.RawMessage, c Call)
 	return s.RunArgs(ctx, name, args, c)
 }
 
+func (s *Set) has(name string) bool { return s.tools[name] != nil }
+
 // RunArgs is Run for arguments that Read gave.
 func (s *Set) RunArgs(ctx context.Context, name string, args *Args, c Call) (Result, error) {
 	e, err := s.find(name)
@@ -273,7 +275,7 @@ func (s *Set) RunArgs(ctx context.Context, name string, args *Args, c Call) (Res
 	if err := e.checkPath(args); err != nil {
 		return Result{}, err
 	}
-	c.Tool, c.Args = name, args
+	c.Tool, c.Args, c.Given = name, args, s.has
 	if cwd := c.Session.Cwd(); cwd != "" {
 		c.Cwd = cwd
 	}

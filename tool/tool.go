@@ -72,6 +72,7 @@ type Call struct {
 	Cwd     string   // absolute working directory of the session; may be empty
 	Session *Session // what earlier calls of the agent left
 	Host    Host
+	Given   func(tool string) bool // whether the agent has another tool; set by the Set
 }
 
 // Host is what the engine does for a tool that runs. A nil function is a thing

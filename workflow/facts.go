@@ -167,6 +167,25 @@ type Progress struct {
 	Data    Value  `json:"data,omitzero"`
 }
 
+// ProgressEdited is the kind of the note of a run that goes on from another one
+// with an edited workflow. Its data is an Edited.
+const ProgressEdited = "edited"
+
+// Edited names the run that another one goes on from.
+type Edited struct {
+	Run RunID `json:"run"`
+}
+
+// EditedFrom returns the run that the note says this one goes on from; "" when it
+// says none.
+func (p *Progress) EditedFrom() RunID {
+	var from Edited
+	if p.Kind != ProgressEdited || json.Unmarshal(p.Data.JSON, &from) != nil {
+		return ""
+	}
+	return from.Run
+}
+
 // StepIntended is written before a step of a turn changes something: what it is
 // about to change, so that the change itself can tell after a crash whether it
 // was made.
@@ -201,6 +220,13 @@ type Made struct {
 	Version    int64  `json:"version"`
 	Bytes      int64  `json:"bytes"`  // of the content in UTF-8
 	Digest     string `json:"sha256"` // of the content
+}
+
+// MadeBy is a revision of an artifact, and what wrote it.
+type MadeBy struct {
+	Made
+	Run  RunID  `json:"run,omitempty"`  // the child run; absent: the run itself
+	Node string `json:"node,omitempty"` // path of node names
 }
 
 // Denial says why the fence let a use of a tool not through.
@@ -361,6 +387,7 @@ type ChildEnded struct {
 	Outputs Value    `json:"outputs,omitzero"`
 	Reasons []string `json:"reasons,omitempty"`
 	Usage   Totals   `json:"usage"`
+	Made    []MadeBy `json:"made,omitempty"` // the newest artifacts of the child and those below it
 }
 
 // Signal is a named message for a wait. It is kept until a wait takes it.

@@ -3,14 +3,13 @@ package disk
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"iter"
 	"path/filepath"
 	"sync"
 
 	"github.com/tenonrun/tenon/artifact"
-	"github.com/tenonrun/tenon/store/sqlite/lock"
+	"github.com/tenonrun/tenon/internal/lock"
 )
 
 // collection is one directory.
@@ -32,7 +31,11 @@ func (s *collection) doing(what, id string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fault(fmt.Sprintf("%s %s/%s", what, s.name, id), err)
+	place := s.name
+	if artifact.CheckID(id) == nil { // else it may be anything
+		place += "/" + id
+	}
+	return fault(what+" "+place, err)
 }
 
 // current runs f with the values of now.

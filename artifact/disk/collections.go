@@ -15,7 +15,7 @@ import (
 
 	"github.com/tenonrun/tenon/artifact"
 	"github.com/tenonrun/tenon/internal/ident"
-	"github.com/tenonrun/tenon/store/sqlite/lock"
+	"github.com/tenonrun/tenon/internal/lock"
 	"github.com/tenonrun/tenon/workflow"
 )
 

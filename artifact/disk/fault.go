@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"syscall"
 
-	"github.com/tenonrun/tenon/store/sqlite/lock"
+	"github.com/tenonrun/tenon/internal/lock"
 	"github.com/tenonrun/tenon/workflow"
 )
 
@@ -20,7 +20,7 @@ func fault(doing string, err error) error {
 		return nil
 	case errors.As(err, &ours), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%s: %w", doing, err)
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
 		return workflow.Errorf(workflow.CodeStoreFull, "%s: %w", doing, err).
 			WithHint("free some space on that disk and try again; nothing that was reported as done is lost")
 	case errors.Is(err, lock.ErrBusy):

@@ -105,6 +105,8 @@ func scanMember(r *artifact.Revision, name, raw []byte) (rest []byte, ok bool) {
 		return scanNumber(raw, &r.Bytes)
 	case "at":
 		return scanNumber(raw, &r.At)
+	case "after":
+		return scanNumber(raw, &r.After)
 	case "author":
 		return scanText(raw, (*string)(&r.Author))
 	}

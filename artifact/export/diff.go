@@ -58,7 +58,7 @@ func Diff(ctx context.Context, s artifact.Store, id string, from, to int64) (Dif
 
 // label names a side of a difference, with its author.
 func label(r *artifact.Revision) string {
-	who := "model"
+	who := "agent"
 	if r.Author == artifact.Person {
 		who = "person"
 	}

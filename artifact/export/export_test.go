@@ -304,7 +304,7 @@ func TestDiff(t *testing.T) {
 	put(t, c, "a", "text/plain", strings.Repeat("x\n", export.MaxDiffLines))
 	put(t, c, "a", "text/plain", strings.Repeat("x", export.MaxDiffBytes))
 	put(t, c, "a", "image/png", "x")
-	want := "--- a@1 (model)\n+++ a@2 (person)\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
+	want := "--- a@1 (agent)\n+++ a@2 (person)\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
 	if d, err := export.Diff(t.Context(), c, "a", 1, 2); err != nil || d.Text != want || d.Same || d.Why != "" {
 		t.Errorf("it is %+v (%v)", d, err)
 	}

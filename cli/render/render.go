@@ -73,6 +73,9 @@ func Code(s, language string, o Options) string {
 		return s
 	}
 	lexer := lexerOf(language)
+	if php, ok := lexer.(*chroma.RegexLexer); ok && php.Config().Name == "PHP" && strings.Contains(s, "<?") {
+		lexer = pageOf(php)
+	}
 	if lexer == nil {
 		return s
 	}
@@ -106,10 +109,29 @@ func lexerOf(language string) chroma.Lexer {
 	return lexer
 }
 
+// pageOf returns what reads a page of text with PHP in it: the text as it is, what
+// stands between <?php and ?> by the grammar.
+func pageOf(php *chroma.RegexLexer) chroma.Lexer {
+	rules, err := php.Rules()
+	if err != nil {
+		return nil
+	}
+	lexer, err := chroma.NewLexer(php.Config(), func() chroma.Rules {
+		return rules.Rename("root", "php").Merge(chroma.Rules{"root": {
+			{Pattern: `<\?(php|=)?`, Type: chroma.CommentPreproc, Mutator: chroma.Push("php")},
+			{Pattern: `[^<]+|<`, Type: chroma.Text},
+		}})
+	})
+	if err != nil {
+		return nil
+	}
+	return lexer
+}
+
 var aliases = map[string]string{
 	"golang": "go", "py": "python", "python3": "python", "js": "javascript", "jsx": "javascript", "ts": "typescript", "tsx": "typescript",
 	"sh": "bash", "shell": "bash", "zsh": "bash", "yml": "yaml", "c++": "cpp", "c#": "csharp", "cs": "csharp", "rs": "rust", "rb": "ruby",
-	"kt": "kotlin", "html": "xml", "svg": "xml", "patch": "diff", "jsonc": "json",
+	"kt": "kotlin", "phtml": "php", "html": "xml", "svg": "xml", "patch": "diff", "jsonc": "json",
 }
 
 // styleOf returns how a token looks; "" is like the text around it.

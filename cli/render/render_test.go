@@ -38,6 +38,8 @@ func TestCode(t *testing.T) {
 		"java": "class A { int b = 1; }\n", "c": "int main(void) { return 0; }\n", "cpp": "class A { public: int b; };\n", "csharp": "class A { int B = 1; }\n",
 		"diff": "--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n", "toml": "[a]\nb = \"c\"\n", "xml": "<a b=\"c\">d</a>\n", "ruby": "def f; 'x'; end\n",
 		"kotlin": "fun main() { val a = 1 }\n", "lua": "local a = 'x' -- y\n", "swift": "let a = \"x\"\n", "graphql": "query { a(b: 1) }\n",
+		"php": "<h1>é</h1>\n<?php\nfunction f($a) { return \"x $a\"; } // c\n?>\n<p><?= f(1) ?></p>\n", "phtml": "function f() { return 'x'; }\n",
+		"html": "<!DOCTYPE html>\n<script>if (a < b && c) { d('</p>') }</script>\n<p class=x hidden>é &amp; <br></p>\n",
 	} {
 		got := render.Code(code, language, color)
 		if !strings.Contains(got, "\x1b[") || ansi.Strip(got) != code {
@@ -47,9 +49,14 @@ func TestCode(t *testing.T) {
 			t.Errorf("%s without color: %q", language, plain)
 		}
 	}
-	for _, language := range []string{"", "php", "klingon", "../render", "go/../go", "a.b"} {
+	for _, language := range []string{"", "klingon", "../render", "go/../go", "a.b"} {
 		if got := render.Code("x = 1\n", language, color); got != "x = 1\n" {
 			t.Errorf("%q: %q", language, got)
+		}
+	}
+	for _, odd := range []string{"x ?> y ?> z\n", "<?php ?> <? ?> ?> < <?\n", "<?php \"{$a\n", "<?"} {
+		if got := render.Code(odd, "php", color); ansi.Strip(got) != odd {
+			t.Errorf("%q: %q", odd, got)
 		}
 	}
 	long := strings.Repeat("var x = 1\n", 100_000)

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -142,7 +143,7 @@ func (w *work) do(ctx context.Context, left json.RawMessage) (settled, error) {
 	switch {
 	case w.args.Cut > 0:
 		return failed(&tool.BadArguments{Tool: w.part.Name, Problems: []string{fmt.Sprintf("they have %d bytes, at most %d are taken", w.args.Cut, tool.MaxArgs)},
-			Next: "do it in several smaller calls"}), nil
+			Next: cmp.Or(w.tool.Reading.TooLong, "do it in several smaller calls")}), nil
 	case w.lost:
 		return failed(&tool.Failed{What: "this call was interrupted, and its arguments held a secret that is not kept", Next: "send it again"}), nil
 	}

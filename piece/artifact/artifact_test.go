@@ -49,6 +49,14 @@ func TestParams(t *testing.T) {
 		{`{"id":"nul","content":1}`, "/id"},
 		{`{"id":"a","content":1,"collection":"a."}`, "/collection"},
 		{`{"id":"a","from":"$vars."}`, "/from"},
+		{`{"id":"a","from":{"file":"out/report.md","repositoryId":"repo"}}`, ""},
+		{`{"id":"a","from":{"file":"{{vars.file}}"}}`, ""},
+		{`{"id":"a","from":{"file":"/etc/passwd"}}`, "/from/file"},
+		{`{"id":"a","from":{"file":"a/../../b"}}`, "/from/file"},
+		{`{"id":"a","from":{"file":"."}}`, "/from/file"},
+		{`{"id":"a","from":{"file":""}}`, "/from"},
+		{`{"id":"a","from":{"path":"a"}}`, "/from"},
+		{`{"id":"a","from":{"file":"a"},"content":"b"}`, "alternatives"},
 	} {
 		if ps := s.Validate(json.RawMessage(tc.params)); ps != nil {
 			if tc.problem == "" || !strings.Contains(ps.Error(), tc.problem) {
@@ -72,9 +80,51 @@ func TestParams(t *testing.T) {
 
 // world is a run with artifacts.
 type world struct {
-	t   *testing.T
-	all *artifact.Memory
-	c   piecetest.Context
+	t     *testing.T
+	all   *artifact.Memory
+	files map[string]string
+	c     piecetest.Context
+}
+
+// A file becomes a version; its name tells the type where nothing else does.
+func TestRunOnAFile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.c.F.Repositories = []workflow.RepositoryInfo{{ID: "one", Path: "/one"}, {ID: "two", Path: "/two"}}
+	w.files = map[string]string{"/one/r.md": "# hunter2-hunter2", "/two/x.png": "\x89PNG", "/two/latin": "\xe9", "/two/big": strings.Repeat("x", 1001), "/two/nul": "a\x00b"}
+	for _, tc := range []struct{ params, mime, content string }{
+		{`{"id":"r","from":{"file":"r.md","repositoryId":"one"}}`, "text/markdown", "# [redacted]"},
+		{`{"id":"p","from":{"file":"x.png","repositoryId":"two"}}`, "image/png", "iVBORw=="},
+		{`{"id":"r","mime":"text/plain","from":{"file":"nul","repositoryId":"two"}}`, "text/plain", "a\x00b"},
+		{`{"id":"r","from":{"file":"nul","repositoryId":"two"}}`, "text/plain", "a\x00b"},
+	} {
+		w.c.F.Visit += "+"
+		res, err := w.run(tc.params)
+		if err != nil || res.Outcome != "next" {
+			t.Fatalf("%s: %+v, %v", tc.params, res, err)
+		}
+		r, content, err := w.open().Read(t.Context(), res.Made.ID, artifact.Latest)
+		if err != nil || r.Mime != tc.mime || content != tc.content {
+			t.Errorf("%s: %s %q, %v", tc.params, r.Mime, content, err)
+		}
+	}
+	for params, words := range map[string]string{
+		`{"id":"n","from":{"file":"nothing","repositoryId":"two"}}`: "tool_denied the fence does not let",
+		`{"id":"n","from":{"file":"../x","repositoryId":"two"}}`:    "invalid_piece_params no path of a file inside the work tree",
+		`{"id":"n","from":{"file":"latin","repositoryId":"two"}}`:   "invalid_artifact not UTF-8",
+		`{"id":"n","from":{"file":"big","repositoryId":"two"}}`:     "artifact_too_large 1001 bytes",
+		`{"id":"n","from":{"file":"r.md"}}`:                         "invalid_arguments no repository is named",
+		`{"id":"n","from":{"file":"r.md","repositoryId":"twoo"}}`:   "invalid_arguments did you mean",
+	} {
+		res, err := w.run(params)
+		code, message, _ := strings.Cut(words, " ")
+		if err != nil || res.Outcome != "failed" || res.Error == nil || string(res.Error.Code) != code || !strings.Contains(res.Error.Message, message) {
+			t.Errorf("%s: %+v %+v, %v", params, res, res.Error, err)
+		}
+	}
+	if _, err := w.open().Get(t.Context(), "n"); workflow.CodeOf(err) != workflow.CodeNotFound {
+		t.Errorf("what is refused is kept: %v", err)
+	}
 }
 
 func newWorld(t *testing.T) *world {
@@ -94,6 +144,13 @@ func (w *world) run(params string) (workflow.Settled, error) {
 			}
 			c, err := w.all.Open(ctx, name)
 			return name, c, err
+		},
+		File: func(_ context.Context, tree, path string) ([]byte, error) {
+			content, ok := w.files[tree+"/"+path]
+			if !ok {
+				return nil, workflow.Errorf(workflow.CodeToolDenied, "the fence does not let %q be read", path)
+			}
+			return []byte(content), nil
 		},
 		Redactor: text.NewRedactor(nil, "hunter2-hunter2"),
 	})[0].Run(w.t.Context(), &w.c)

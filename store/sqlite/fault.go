@@ -11,8 +11,8 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"github.com/tenonrun/tenon/internal/lock"
 	"github.com/tenonrun/tenon/store"
-	"github.com/tenonrun/tenon/store/sqlite/lock"
 	"github.com/tenonrun/tenon/workflow"
 )
 

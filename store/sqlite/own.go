@@ -7,8 +7,8 @@ import (
 	"os"
 	"sync"
 
+	"github.com/tenonrun/tenon/internal/lock"
 	"github.com/tenonrun/tenon/store"
-	"github.com/tenonrun/tenon/store/sqlite/lock"
 	"github.com/tenonrun/tenon/workflow"
 )
 

@@ -11,7 +11,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"github.com/tenonrun/tenon/store/sqlite/lock"
+	"github.com/tenonrun/tenon/internal/lock"
 )
 
 const (

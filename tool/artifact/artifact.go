@@ -6,9 +6,11 @@
 // Guarantees: a call of artifact_write that is done again after a crash makes no
 // second revision and is answered as it was. The model is told when it replaced
 // what a person wrote. Known secrets are taken out before anything is kept, and
-// the model is told that they were. A result holds a receipt, never a content.
+// the model is told that they were. A result holds a receipt, never a content. A
+// file is read through the fence, by the rules for the tool read, and only for an
+// agent that has that tool.
 //
-// Does not: touch files, or keep anything itself.
+// Does not: write files, or keep anything itself.
 package artifact
 
 import (
@@ -40,6 +42,8 @@ type Config struct {
 	Open func(ctx context.Context, run workflow.RunID, name string) (string, artifact.Collection, error)
 	// Redactor takes secrets out; nil takes out what looks like one.
 	Redactor *text.Redactor
+	// Limits bound what is read from files; nil has the defaults.
+	Limits func() artifact.Limits
 }
 
 // Tools returns artifact_write and artifact_read.
@@ -48,7 +52,8 @@ func Tools(c Config) []tool.Tool {
 		{
 			Name: WriteName, Description: embedded(WriteName + ".md"), Schema: json.RawMessage(embedded(WriteName + ".schema.json")),
 			Effect: workflow.EffectRead, Alone: true, Run: c.write,
-			Reading: tool.Reading{Aliases: map[string]string{"identifier": "id", "type": "mime", "mimeType": "mime", "text": "content", "body": "content"}},
+			Reading: tool.Reading{Aliases: map[string]string{"identifier": "id", "type": "mime", "mimeType": "mime", "text": "content", "body": "content", "file": slot, "path": slot},
+				TooLong: "write the content to a file in several calls, then give its path as " + slot + " instead of content"},
 		},
 		{
 			Name: ReadName, Description: embedded(ReadName + ".md"), Schema: json.RawMessage(embedded(ReadName + ".schema.json")),
@@ -74,7 +79,34 @@ func (cfg Config) open(ctx context.Context, c tool.Call, name string) (string, a
 
 type writeArgs struct {
 	artifact.Draft
-	Collection string `json:"collection"`
+	Content    *string `json:"content"`
+	From       *string `json:"from"`
+	Collection string  `json:"collection"`
+}
+
+// draft is what a call writes: its content, or that of the file it names.
+func (cfg Config) draft(ctx context.Context, c tool.Call, args writeArgs) (artifact.Draft, error) {
+	d := args.Draft
+	if (args.Content == nil) == (args.From == nil) {
+		return d, &tool.BadArguments{Tool: c.Tool, Problems: []string{"exactly one of content and " + slot + " is needed"}, Next: "give the content, or the path of a file that holds it"}
+	}
+	if args.Content != nil {
+		d.Content = *args.Content
+		return d, nil
+	}
+	if !c.Given(readName) { // it may not read files in this way either
+		return d, &tool.Failed{What: "this agent does not have the tool " + readName + ", so no file can become an artifact", Next: "give the content instead of " + slot}
+	}
+	limits := artifact.Limits{}
+	if cfg.Limits != nil {
+		limits = cfg.Limits()
+	}
+	raw, _, err := File(ctx, c.Fence, c.Args, c.Cwd, limits)
+	if err != nil {
+		return d, told("reading the content of the artifact "+tool.Quote(d.ID), err)
+	}
+	d.Content = artifact.FileContent(d.Mime, raw)
+	return d, nil
 }
 
 func (cfg Config) write(ctx context.Context, c tool.Call) (tool.Result, error) {
@@ -86,7 +118,11 @@ func (cfg Config) write(ctx context.Context, c tool.Call) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
-	d := args.Draft
+	d, err := cfg.draft(ctx, c, args)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	whole := d.Content
 	d.Author = artifact.Model
 	d.Title = cfg.Redactor.Redact(d.Title)
 	if artifact.KindOf(d.Mime) != artifact.Image { // whose letters mean nothing
@@ -99,7 +135,7 @@ func (cfg Config) write(ctx context.Context, c tool.Call) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, told("writing the artifact "+tool.Quote(d.ID), err)
 	}
-	return tool.Result{Text: answer(&receipt, d.Content != args.Content), Data: data(receipt), Made: receipt.Descriptor.Made(at)}, nil
+	return tool.Result{Text: answer(&receipt, d.Content != whole), Data: data(receipt), Made: receipt.Descriptor.Made(at)}, nil
 }
 
 // answer tells the model what was kept.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/tenonrun/tenon/internal/text"
 	"github.com/tenonrun/tenon/tool"
 	tools "github.com/tenonrun/tenon/tool/artifact"
+	"github.com/tenonrun/tenon/tool/files"
 	"github.com/tenonrun/tenon/tool/tooltest"
 	"github.com/tenonrun/tenon/workflow"
 )
@@ -29,7 +31,9 @@ func newBench(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{t: t, all: artifact.NewMemory(artifact.MemoryConfig{Limits: artifact.Limits{MaxBytes: 100_000}})}
 	var err error
-	b.set, err = tool.NewSet(tools.Tools(tools.Config{
+	reads := files.Tools(files.Config{})
+	reads = reads[slices.IndexFunc(reads, func(t tool.Tool) bool { return t.Name == "read" }):][:1]
+	b.set, err = tool.NewSet(append(reads, tools.Tools(tools.Config{
 		Open: func(ctx context.Context, run workflow.RunID, name string) (string, artifact.Collection, error) {
 			if name == "" {
 				name = string(run)
@@ -38,7 +42,8 @@ func newBench(t *testing.T) *bench {
 			return name, c, err
 		},
 		Redactor: text.NewRedactor(nil, "hunter2-hunter2"),
-	})...)
+		Limits:   func() artifact.Limits { return artifact.Limits{MaxBytes: 100_000} },
+	})...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,13 +201,75 @@ func TestReadIsBounded(t *testing.T) {
 	b := newBench(t)
 	b.want("artifact_write", note(strings.Repeat("é", 40_000)+"\nend"), "Kept notes as version 1: markdown, 80004 bytes.")
 	r, err := b.run("artifact_read", m{"id": "notes"})
-	if err != nil || len(r.Text) > 50_000 || !strings.HasSuffix(r.Text, "\n[line 1 of 2 has 80001 bytes and is cut; go on with offset 2]") {
+	if err != nil || len(r.Text) > 50_000 || !strings.HasSuffix(r.Text, "é\n[bytes 1 to 49152 of 80001 of line 1 of 2; go on with offset 1 and byte 49153]") {
 		t.Errorf("%d bytes, %v: …%s", len(r.Text), err, r.Text[max(0, len(r.Text)-100):])
 	}
+	r, err = b.run("artifact_read", m{"id": "notes", "offset": 1, "byte": 49154}) // in the middle of a character
+	if err != nil || strings.Count(r.Text, "é") != (80_000-49_152)/2 || !strings.HasSuffix(r.Text, "é\nend\n[byte 49153 of line 1 to line 2 of 2]") {
+		t.Errorf("%d bytes, %v: …%s", len(r.Text), err, r.Text[max(0, len(r.Text)-100):])
+	}
+	r, err = b.run("artifact_read", m{"id": "notes", "offset": 1, "byte": 49153, "limit": 1})
+	if err != nil || !strings.HasSuffix(r.Text, "é\n[byte 49153 of line 1 to line 1 of 2; go on with offset 2]") {
+		t.Errorf("%d bytes, %v: …%s", len(r.Text), err, r.Text[max(0, len(r.Text)-100):])
+	}
+	b.want("artifact_read", m{"id": "notes", "byte": 90_000}, `[notes version 1 of 1: "Notes", text/markdown, 80004 bytes]`+"\n[line 1 of 2 has 80001 bytes]")
 	b.want("artifact_write", note(strings.Repeat("x\n", 5000)), "Kept notes as version 2: markdown, 10000 bytes.")
 	r, err = b.run("artifact_read", m{"id": "notes", "limit": 10_000})
 	if err != nil || !strings.HasSuffix(r.Text, "\n[lines 1 to 2000 of 5000; go on with offset 2001]") {
 		t.Errorf("%v: …%s", err, r.Text[max(0, len(r.Text)-100):])
+	}
+}
+
+// A file becomes an artifact through the fence, by the rules for read.
+func TestWriteFromAFile(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	fence := tooltest.New(t)
+	b.call.Fence = fence
+	fence.Put(t, "out/report.md", "# hunter2-hunter2")
+	fence.Put(t, "dot.png", "\x89PNG")
+	fence.Put(t, "latin", "\xe9")
+	fence.Put(t, "big", strings.Repeat("x", 100_001))
+	fence.Put(t, "limit", strings.Repeat("x", 100_000))
+	fence.Put(t, ".env", "KEY=1")
+	fence.Deny = []string{".env"}
+	of := func(mime, path string) m { return m{"id": "a", "title": "A", "mime": mime, "from": path} }
+	b.want("artifact_write", of("text/markdown", "out/report.md"), "Kept a as version 1: markdown, 12 bytes.\nNote: secrets in the content were replaced by [redacted].")
+	b.want("artifact_write", of("image/png", "dot.png"), "Kept a as version 2: image, 8 bytes.")
+	b.want("artifact_write", of("text/plain", "limit"), "Kept a as version 3: text, 100000 bytes.")
+	b.want("artifact_write", m{"id": "a", "title": "A", "mime": "text/plain", "file": "out/report.md"}, "Kept a as version 4: text, 12 bytes.\nNote: secrets in the content were replaced by [redacted].")
+	b.fails("artifact_write", of("text/plain", "big"), "big", "100001 bytes", "100000", "split it")
+	b.fails("artifact_write", of("text/plain", "latin"), "not UTF-8")
+	b.fails("artifact_write", of("text/plain", "nothing"), "there is no file", "nothing was stored", "write it first")
+	b.fails("artifact_write", of("text/plain", "out"), "out")
+	b.fails("artifact_write", of("text/plain", ".env"), "denied")
+	b.fails("artifact_write", of("text/plain", "../x"), "denied")
+	b.fails("artifact_write", m{"id": "a", "title": "A", "mime": "text/plain"}, "exactly one of content and from")
+	b.fails("artifact_write", m{"id": "a", "title": "A", "mime": "text/plain", "content": "x", "from": "limit"}, "exactly one of content and from")
+	b.fails("artifact_write", m{"id": "a", "title": "A", "mime": "text/plain", "content": strings.Repeat("x", tool.MaxArgs)}, "write the content to a file", "from")
+	set, err := b.set.Narrow("artifact_write")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.set = set
+	b.fails("artifact_write", of("text/plain", "limit"), "does not have the tool read", "give the content")
+}
+
+// A person is asked about a file as about one that is read.
+func TestWriteFromAFileAsks(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	fence := tooltest.New(t)
+	b.call.Fence = fence
+	fence.Put(t, "asked", "x")
+	fence.Ask = []string{"asked"}
+	of := func(mime, path string) m { return m{"id": "a", "title": "A", "mime": mime, "from": path} }
+	var asked *tool.Asked
+	if _, err := b.run("artifact_write", of("text/plain", "asked")); !errors.As(err, &asked) {
+		t.Errorf("it does not ask: %v", err)
+	}
+	if got := strings.Join(fence.Judged(), "\n"); !strings.Contains(got, "read read ") || !strings.Contains(got, "artifact_write") {
+		t.Errorf("judged was\n%s", got)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tenonrun/tenon/artifact"
 	"github.com/tenonrun/tenon/internal/text"
@@ -24,6 +25,7 @@ type readArgs struct {
 	Collection string `json:"collection"`
 	Version    int64  `json:"version"`
 	Offset     int    `json:"offset"`
+	Byte       int    `json:"byte"`
 	Limit      int    `json:"limit"`
 }
 
@@ -51,7 +53,7 @@ func (cfg Config) read(ctx context.Context, c tool.Call) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, told("reading the artifact "+tool.Quote(args.ID), err)
 	}
-	body, note := excerpt(content, max(args.Offset, 1), args.Limit)
+	body, note := excerpt(content, args)
 	head := fmt.Sprintf("[%s version %d of %d: %q, %s, %d bytes%s]\n", r.Artifact, r.Version, a.Current().Version, r.Title, tool.Quote(r.Mime), r.Bytes, by(r.Author))
 	if body != "" && !strings.HasSuffix(body, "\n") && note != "" {
 		body += "\n"
@@ -66,11 +68,13 @@ func by(a artifact.Author) string {
 	return ""
 }
 
-// excerpt returns lines of a content, bounded, and what to say about the rest.
-func excerpt(content string, offset, limit int) (body, note string) {
+// excerpt returns lines of a content, bounded, and what to say about the rest. The
+// first line begins at a byte of it.
+func excerpt(content string, args readArgs) (body, note string) {
 	if content == "" {
 		return "", "[it is empty]"
 	}
+	limit, offset, from := args.Limit, max(args.Offset, 1), max(args.Byte, 1)-1
 	if limit <= 0 || limit > maxLines {
 		limit = maxLines
 	}
@@ -81,6 +85,14 @@ func excerpt(content string, offset, limit int) (body, note string) {
 	if offset > len(lines) {
 		return "", fmt.Sprintf("[it has %d lines]", len(lines))
 	}
+	whole := len(lines[offset-1])
+	if from >= whole {
+		return "", fmt.Sprintf("[line %d of %d has %d bytes]", offset, len(lines), whole)
+	}
+	for from > 0 && !utf8.RuneStart(lines[offset-1][from]) {
+		from-- // to where the character begins
+	}
+	lines[offset-1] = lines[offset-1][from:]
 	var b strings.Builder
 	next := offset
 	for _, line := range lines[offset-1 : min(len(lines), offset-1+limit)] {
@@ -90,18 +102,19 @@ func excerpt(content string, offset, limit int) (body, note string) {
 		b.WriteString(line)
 		next++
 	}
+	first := fmt.Sprintf("lines %d to", offset)
+	if from > 0 {
+		first = fmt.Sprintf("byte %d of line %d to line", from+1, offset)
+	}
 	switch {
 	case next == offset: // one line that is too long for one call
-		cut := lines[offset-1]
-		note = fmt.Sprintf("\n[line %d of %d has %d bytes and is cut", offset, len(lines), len(cut))
-		if offset < len(lines) {
-			note += fmt.Sprintf("; go on with offset %d", offset+1)
-		}
-		return text.HeadBytes(cut, maxBytes, "…"), note + "]"
+		cut := text.HeadBytes(lines[offset-1], maxBytes, "")
+		return cut, fmt.Sprintf("[bytes %d to %d of %d of line %d of %d; go on with offset %d and byte %d]",
+			from+1, from+len(cut), whole, offset, len(lines), offset, from+len(cut)+1)
 	case next <= len(lines):
-		return b.String(), fmt.Sprintf("[lines %d to %d of %d; go on with offset %d]", offset, next-1, len(lines), next)
-	case offset > 1:
-		return b.String(), fmt.Sprintf("[lines %d to %d of %d]", offset, len(lines), len(lines))
+		return b.String(), fmt.Sprintf("[%s %d of %d; go on with offset %d]", first, next-1, len(lines), next)
+	case offset > 1 || from > 0:
+		return b.String(), fmt.Sprintf("[%s %d of %d]", first, len(lines), len(lines))
 	}
 	return b.String(), ""
 }

@@ -14,7 +14,7 @@ import (
 	"sync"
 
 	"github.com/tenonrun/tenon/internal/ident"
-	"github.com/tenonrun/tenon/store/sqlite/lock"
+	"github.com/tenonrun/tenon/internal/lock"
 )
 
 // Bounds of what is kept. A file beyond them is seen to change and cannot be put back.

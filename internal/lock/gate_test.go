@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tenonrun/tenon/store/sqlite/lock"
+	"github.com/tenonrun/tenon/internal/lock"
 )
 
 func gate(t *testing.T, path string) *lock.Gate {
