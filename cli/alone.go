@@ -26,7 +26,7 @@ func (s *alone) flags(c *cobra.Command) {
 	f.StringVar(&s.deliverable, "deliverable", "", "specification of .tenon/specs that the result has to meet")
 	f.StringVar(&s.onViolation, "on-violation", "", "when it does not: correct, fail or continue (default: as the specification says)")
 	f.StringArrayVar(&s.overlays, "overlay", nil, "overlay of the specification, by id or tag; repeatable")
-	f.StringArrayVar(&s.limits, "limits", nil, "limits of the agent with all that it starts: maxDepth, maxFanout, maxSpawns, tokenBudget, maxCostUsd, maxDuration, strict; `KEY=VALUE,...`")
+	f.StringArrayVar(&s.limits, "limits", nil, "limits of the agent with all that it starts: maxDepth, maxFanout, maxSpawns, tokenBudget, maxCostUsd, maxDuration, soft, grace, strict; `KEY=VALUE,...`")
 	f.StringVar(&s.access, "access", "", "what the agent may do to the work tree: read or write (default write)")
 }
 

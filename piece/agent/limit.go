@@ -17,7 +17,8 @@ func least(a, b *workflow.AgentLimits) *workflow.AgentLimits {
 	return &workflow.AgentLimits{
 		MaxDepth: lower(a.MaxDepth, b.MaxDepth), MaxFanout: lower(a.MaxFanout, b.MaxFanout), MaxSpawns: lower(a.MaxSpawns, b.MaxSpawns),
 		MaxTokens: lower(a.MaxTokens, b.MaxTokens), MaxCostUSD: lower(a.MaxCostUSD, b.MaxCostUSD),
-		MaxDurationMs: lower(a.MaxDurationMs, b.MaxDurationMs), Strict: a.Strict || b.Strict,
+		MaxDurationMs: lower(a.MaxDurationMs, b.MaxDurationMs), Soft: lower(a.Soft, b.Soft), Grace: lower(a.Grace, b.Grace),
+		Strict: a.Strict || b.Strict,
 	}
 }
 
