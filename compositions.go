@@ -12,7 +12,6 @@ import (
 
 	"github.com/tenonrun/tenon/composition"
 	"github.com/tenonrun/tenon/deliverable"
-	"github.com/tenonrun/tenon/executor"
 	"github.com/tenonrun/tenon/history"
 	"github.com/tenonrun/tenon/internal/text"
 	"github.com/tenonrun/tenon/piece/agent"
@@ -117,9 +116,9 @@ func (t *Tenon) bound(n agent.Name, inputs json.RawMessage) error {
 	if err != nil || len(r.Composition.Workspace) == 0 {
 		return err
 	}
-	block, err := runcontext.CompileBlock(r.Composition.Workspace)
+	block, err := workspaceOf(r)
 	if err != nil {
-		return fmt.Errorf("the workspace of %s: %w", n.Composition, err)
+		return err
 	}
 	w, err := block.Bind(inputs, "workflow")
 	if err == nil {
@@ -283,56 +282,6 @@ func (t *Tenon) warned(ctx context.Context, r history.Result, err error) (histor
 		r.Warnings = slices.Concat(s.Warnings, r.Warnings)
 	}
 	return r, nil
-}
-
-// modelled refuses a workflow with an agent, or a composition with agents below it,
-// for which there is no model.
-func (t *Tenon) modelled(s *session, w *Workflow) error {
-	if w == nil || w.Definition == nil {
-		return nil
-	}
-	for _, n := range w.Nodes {
-		var p struct{ Agent, Composition, Model, Group string }
-		if n.Kind != agent.Kind || json.Unmarshal(paramsOf(w.Definition, n), &p) != nil {
-			continue
-		}
-		m := s.Team[teamKey(agent.Name{Agent: p.Agent, Composition: p.Composition})]
-		if m == nil || strings.Contains(p.Model+p.Group, "{{") {
-			continue
-		}
-		turn := executor.Turn{Model: p.Model, Route: executor.Route{Agent: m.Name, Group: p.Group, Skill: m.Skill, Preferred: m.Model}}
-		if m.Override {
-			turn.Route.Composition, turn.Route.Preferred = m.Model, ""
-		}
-		_, err := s.matrix.Decide(t.request(s, "", turn))
-		if err == nil {
-			err = m.overridden(s)
-		}
-		if err != nil {
-			return fmt.Errorf("node %s of %s, agent %s: %w", n.Node, w.Name, m.Name, err)
-		}
-	}
-	for _, ref := range slices.Sorted(maps.Keys(w.Children)) {
-		if err := t.modelled(s, w.Children[ref]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// overridden tries the models that a composition names for the agents below one.
-func (m *member) overridden(s *session) error {
-	for _, c := range m.Children {
-		if c.Override {
-			if _, err := s.matrix.Resolve(c.Model, ""); err != nil {
-				return fmt.Errorf("agent %s: %w", c.Name, err)
-			}
-		}
-		if err := c.overridden(s); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Overlays reads the overlays of the project's specifications.

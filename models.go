@@ -113,7 +113,7 @@ func (t *Tenon) begin(ctx context.Context, q Request, more ...agent.Name) (*sess
 			s.Warnings = append(s.Warnings, err.Error())
 		}
 	}
-	return s, t.modelled(s, q.Workflow)
+	return s, t.modelled(s, q.Workflow, t.budget(workflow.Budget{}, q.Budget).MaxCostUSD)
 }
 
 // value is what the first event keeps: nothing where there is nothing to keep.
@@ -266,8 +266,7 @@ func (r router) affords(ctx context.Context, t executor.Turn) error {
 	if !limited || r.t.backends.priced(t.Provider, t.Model) {
 		return nil
 	}
-	return workflow.Errorf(workflow.CodeCostUnknown, "%s: the price of model %s of provider %s is not known, so a limit of money cannot hold", t.Node, cmp.Or(t.Model, "by default"), t.Provider).
-		WithHint("give it a price in " + project.Folder + "/" + modelsFile + ", or limit tokens instead")
+	return fmt.Errorf("%s: %w", t.Node, unpriced(routing.Model{Provider: t.Provider, Model: t.Model}))
 }
 
 func (r router) decide(ctx context.Context, t executor.Turn) (routing.Decision, error) {

@@ -85,7 +85,7 @@ func lookUp(all *tenon.Agents, n tenon.Named, draft bool) (itemView, error) {
 	for i := range said.Rules {
 		v.Rules = append(v.Rules, said.Rules[i].String())
 	}
-	v.Resolved, v.Denied, v.Drafts, v.Warnings = &r.Composition, said.Denied, r.Drafts, findingsOf(r.Warnings)
+	v.Resolved, v.Denied, v.Drafts, v.Warnings = &r.Composition, said.Denied, r.Drafts, findingsOf(append(r.Warnings, all.Modelless(r)...))
 	v.Tree, err = r.Composition.Digest()
 	return v, err
 }

@@ -199,7 +199,7 @@ func (r *resolver) composition(it *Item) (*Resolution, error) {
 		return nil, r.refusal(it.Name())
 	}
 	if root.Limits == nil && len(root.Children) > 0 {
-		e := it.position("/root")
+		e := it.Position("/root")
 		e.Code, e.Message, e.Hint = FindingLimit, "no agent of the composition has limits", "write limits at the root, such as maxDepth, maxFanout and maxSpawns"
 		r.warnings = append(r.warnings, e)
 	}
@@ -278,7 +278,7 @@ func (r *resolver) refusal(name string) error {
 func (r *resolver) say(from *Item, at string, f fault) {
 	e := source.Error{}
 	if from != nil {
-		e = from.position(at)
+		e = from.Position(at)
 	}
 	e.Code, e.Message, e.Hint = f.code, f.message, f.hint
 	key := e.File + "\x00" + at + "\x00" + f.code + "\x00" + f.message

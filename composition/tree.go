@@ -129,7 +129,7 @@ func (r *resolver) tools(from *Item, at string, list []bounds.Selection, definit
 }
 
 func (r *resolver) foreign(from *Item, at string, s bounds.Selection) {
-	e := from.position(at)
+	e := from.Position(at)
 	e.Code, e.Message = FindingField, fmt.Sprintf("the tool %s is one of Claude Code and not here", s.ToolName)
 	if key := e.Error(); !r.told[key] {
 		r.told[key] = true
