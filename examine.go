@@ -63,7 +63,9 @@ func workspaceOf(r *composition.Resolution) (*runcontext.Manifest, error) {
 		}
 		placed[i] = e
 	}
-	slices.SortStableFunc(placed, func(a, b source.Error) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column)) })
+	slices.SortStableFunc(placed, func(a, b source.Error) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
 	return nil, &workflow.Error{Code: workflow.CodeOf(err), Msg: placed.Error(), Err: placed}
 }
 

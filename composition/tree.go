@@ -116,12 +116,12 @@ func (r *resolver) tools(from *Item, at string, list []bounds.Selection, definit
 		ok, name, names := r.options.Tools.Find(s)
 		switch {
 		case ok:
-		case definition && s.ProviderKind == bounds.Builtin && bounds.ForeignTool(s.ToolName):
+		case definition && s.Foreign():
 			r.foreign(from, at+pointer(i), s)
 		default:
 			hint := meant(name, names)
 			if hint == "" && s.ProviderKind != bounds.Builtin {
-				hint = "configure it first, or take it out"
+				hint = "there are no tools of servers in this version: take it out"
 			}
 			r.say(from, at+pointer(i), fault{code: FindingTool, message: fmt.Sprintf("the tool %s is not there", s), hint: hint})
 		}
@@ -130,7 +130,10 @@ func (r *resolver) tools(from *Item, at string, list []bounds.Selection, definit
 
 func (r *resolver) foreign(from *Item, at string, s bounds.Selection) {
 	e := from.Position(at)
-	e.Code, e.Message = FindingField, fmt.Sprintf("the tool %s is one of Claude Code and not here", s.ToolName)
+	e.Code, e.Message = FindingField, fmt.Sprintf("the tool %s is one of Claude Code and not here", s)
+	if s.ProviderKind != bounds.Builtin {
+		e.Message = fmt.Sprintf("the tool %s is left out: there are no tools of MCP servers in this version", s)
+	}
 	if key := e.Error(); !r.told[key] {
 		r.told[key] = true
 		r.warnings = append(r.warnings, e)
@@ -152,7 +155,7 @@ func (r *resolver) requires(from *Item, at string, c *bounds.Capability) {
 		}
 		if !ok {
 			r.say(from, at+pointer("requires", i), fault{code: FindingTool, message: fmt.Sprintf("the required tool %s is not there", name),
-				hint: "configure it first, or take it out"})
+				hint: "take it out"})
 		}
 	}
 }

@@ -113,6 +113,9 @@ func TestTreeRefuses(t *testing.T) {
 		{"two agents of one name in one place", "slug: t\nroot: a", []composition.Item{twice}, composition.FindingAmbiguous, "other.md"},
 		{"a version with other content", "slug: t\nroot: v", []composition.Item{agent("v", "1.0.0"), old}, composition.FindingVersion, "differs from the agent v@1.0.0 that was published"},
 		{"an unknown tool of a definition", "slug: t\nroot: u", []composition.Item{agent("u", "", "tools: [raed]")}, composition.FindingTool, "the tool raed is not there"},
+		{"an entry for a server", "slug: t\nroot: u", []composition.Item{agent("u", "", "tools: [{kind: provider, providerKind: mcp_server, resourceId: erp}]")},
+			composition.FindingTool, "no tools of servers in this version: take it out"},
+		{"a server at a node", "slug: t\nroot: {agent: a, tools: [mcp__erp__post]}", nil, composition.FindingTool, "the tool mcp_server erp.post is not there"},
 		{"a tool that is required", "slug: t\nroot: a\ncapability: {requires: [read, mcp, web]}", nil, composition.FindingTool, "required tool mcp"},
 		{"a broken agent", "slug: t\nroot: x", []composition.Item{composition.ReadAgent("x.md", "x", []byte("no head"))}, composition.FindingFrontMatter, "no front matter"},
 		{"a number for a version", "slug: t\nversion: 1.0\nroot: a", nil, composition.FindingValue, "is a number"},
@@ -130,8 +133,8 @@ func TestTreeRefuses(t *testing.T) {
 // A definition made for Claude Code may name its tools.
 func TestForeignTools(t *testing.T) {
 	t.Parallel()
-	r, err := composition.ResolveAgent(composition.NewCatalog([]composition.Item{agent("a", "", "tools: Read, WebFetch")}), composition.Ref{Slug: "a"}, composition.Options{})
-	if err != nil || !strings.Contains(r.Warnings.Error(), "WebFetch is one of Claude Code") {
+	r, err := composition.ResolveAgent(composition.NewCatalog([]composition.Item{agent("a", "", "tools: Read, WebFetch, mcp__github, mcp__erp__post")}), composition.Ref{Slug: "a"}, composition.Options{})
+	if err != nil || !strings.Contains(r.Warnings.Error(), "WebFetch is one of Claude Code") || !strings.Contains(r.Warnings.Error(), "mcp_server erp.post is left out") {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

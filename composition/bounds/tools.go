@@ -84,6 +84,14 @@ type Selection struct {
 	ProviderKind string `json:"providerKind"`
 	ResourceID   string `json:"resourceId,omitempty"` // at most 256 bytes; empty for Builtin
 	ToolName     string `json:"toolName,omitempty"`   // at most 256 bytes
+
+	claude bool // written as Claude Code does
+}
+
+// Foreign reports whether a selection in the definition of an agent is of Claude
+// Code: where it selects nothing, the definition can be used all the same.
+func (s Selection) Foreign() bool {
+	return s.claude || s.ProviderKind == Builtin && ForeignTool(s.ToolName)
 }
 
 // ParseSelection reads the name of a built-in tool, mcp__SERVER[__TOOL], or
@@ -92,7 +100,9 @@ func ParseSelection(s string) Selection {
 	s = strings.TrimSpace(s)
 	if rest, ok := strings.CutPrefix(s, "mcp__"); ok {
 		server, name, tool := strings.Cut(rest, "__")
-		return mcp(server, name, tool && name != "*")
+		s := mcp(server, name, tool && name != "*")
+		s.claude = true
+		return s
 	}
 	if rest, ok := strings.CutPrefix(s, "mcp-tool:"); ok {
 		rest, _, _ = strings.Cut(rest, "@")
