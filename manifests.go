@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tenonrun/tenon/composition"
+	"github.com/tenonrun/tenon/composition/bounds"
 	"github.com/tenonrun/tenon/internal/source"
 	"github.com/tenonrun/tenon/project"
 	"github.com/tenonrun/tenon/runcontext"
@@ -98,19 +98,19 @@ func (t *Tenon) bases() (map[string][]byte, error) {
 }
 
 // narrowed is what a workspace takes from all who work in it.
-func narrowed(block json.RawMessage) []composition.Plane {
+func narrowed(block json.RawMessage) []bounds.Plane {
 	var w struct {
-		Permissions struct{ Tools composition.ToolGates }
+		Permissions struct{ Tools bounds.Gates }
 	}
 	if json.Unmarshal(block, &w) != nil || w.Permissions.Tools.Allow == nil && w.Permissions.Tools.Deny == nil {
 		return nil // what is wrong with it is told where it is compiled
 	}
-	return []composition.Plane{{Name: "the workspace", Gates: w.Permissions.Tools}}
+	return []bounds.Plane{{Name: "the workspace", Gates: w.Permissions.Tools}}
 }
 
 // narrow takes from an agent, and from all that it starts, what a workspace forbids.
 func (m *member) narrow(w *runcontext.Workspace) {
-	said := composition.Compose(composition.Plane{Name: "the workspace", Gates: composition.ToolGates(w.Permissions.Tools)})
+	said := bounds.Compose(bounds.Plane{Name: "the workspace", Gates: bounds.Gates(w.Permissions.Tools)})
 	m.Rules = append(m.Rules, said.Rules...)
 	m.Denied = slices.Compact(slices.Sorted(slices.Values(append(m.Denied, said.Denied...))))
 	for _, c := range m.Children {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tenonrun/tenon/composition"
+	"github.com/tenonrun/tenon/composition/bounds"
 	"github.com/tenonrun/tenon/permission"
 	"github.com/tenonrun/tenon/piece/agent"
 	"github.com/tenonrun/tenon/workflow"
@@ -87,9 +88,9 @@ func tree(r *composition.Resolution) (*member, error) {
 	return m, err
 }
 
-func grown(n *composition.ResolvedNode, above []composition.Plane, described map[string]string) *member {
+func grown(n *composition.ResolvedNode, above []bounds.Plane, described map[string]string) *member {
 	planes := append(slices.Clip(above), n.Planes()...)
-	said := composition.Compose(planes...)
+	said := bounds.Compose(planes...)
 	m := &member{
 		Name: n.Name(), Slug: n.Agent.Slug, Version: n.Agent.Version, Digest: workflow.Digest(n.Agent.Digest), Prompt: n.Prompt(),
 		Description: described[string(composition.KindAgent)+" "+n.Agent.Ref().String()], Rules: said.Rules, Denied: said.Denied,

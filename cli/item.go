@@ -9,6 +9,7 @@ import (
 	"github.com/tenonrun/tenon"
 	"github.com/tenonrun/tenon/cli/plain"
 	"github.com/tenonrun/tenon/composition"
+	"github.com/tenonrun/tenon/composition/bounds"
 )
 
 // itemView is what show knows about an agent, a skill or a composition.
@@ -81,7 +82,7 @@ func lookUp(all *tenon.Agents, n tenon.Named, draft bool) (itemView, error) {
 	if err != nil {
 		return v, err
 	}
-	said := composition.Compose(planes...)
+	said := bounds.Compose(planes...)
 	for i := range said.Rules {
 		v.Rules = append(v.Rules, said.Rules[i].String())
 	}

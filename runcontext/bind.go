@@ -193,8 +193,7 @@ func (b *binder) mountsOf(w *Workspace) error {
 			}
 			var o mountOptions
 			if err := json.Unmarshal(marshalled(b.replace(v)), &o); err != nil && len(b.found) == 0 {
-				at := b.mounts[slot]
-				e := at.doc.Locate(source.Error{Pointer: at.pointer, Code: FindingToken, Message: fmt.Sprintf("mount %s takes strings and lists of strings: %v", slot, err), Hint: "let the input be of type string or string[]"})
+				e := b.Locate(source.Error{Pointer: pointer("spec", "mounts", string(slot)), Code: FindingToken, Message: fmt.Sprintf("mount %s takes strings and lists of strings: %v", slot, err), Hint: "let the input be of type string or string[]"})
 				return invalid(source.Errors{e})
 			}
 			if o.Mode != nil {

@@ -1,11 +1,14 @@
 package bounds
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/tenonrun/tenon/internal/text"
 	"github.com/tenonrun/tenon/permission"
 )
 
@@ -210,4 +213,34 @@ func (t Toolbox) Find(s Selection) (ok bool, name string, names []string) {
 		return true, "", nil
 	}
 	return slices.Contains(tools, s.ToolName), s.ToolName, tools
+}
+
+// Only are the names of the tools that a list of selections leaves; nil, which is
+// all, for an empty one. The problems have the places of entries for fields.
+func (t Toolbox) Only(list []json.RawMessage) (names []string, wrong []Problem) {
+	for i, raw := range list {
+		var s Selection
+		err := json.Unmarshal(raw, &s)
+		why := s.Check()
+		ok, name, known := t.Find(s)
+		switch {
+		case err != nil || why != "":
+			why = "the selection cannot be used: " + cmp.Or(why, "it is no entry and no name")
+		case !ok:
+			why = fmt.Sprintf("the tool %s is not there", s)
+			if near := text.Nearest(name, known); near != "" {
+				why += fmt.Sprintf("; did you mean %q?", near)
+			}
+		case s.Kind == SelectTool:
+			names = append(names, s.Name())
+		case s.ProviderKind == Builtin:
+			names = append(names, t.Names()...)
+		default:
+			names = append(names, "mcp__"+s.ResourceID)
+		}
+		if why != "" {
+			wrong = append(wrong, Problem{strconv.Itoa(i), why})
+		}
+	}
+	return names, wrong
 }
