@@ -30,6 +30,7 @@ type Alone struct {
 	Overlays           []string
 	Limits             *workflow.AgentLimits
 	Inputs             json.RawMessage // an object; nil is none
+	Manifest           string          // workspace manifest: it may stand for Agent, and for Deliverable
 	Verify             bool            // with the configured checks, or those in their place
 }
 
@@ -39,6 +40,16 @@ const aloneNode = "work"
 // Alone makes the workflow of one node that an agent or a composition runs in. Run
 // it with the inputs that come with it.
 func (t *Tenon) Alone(s Alone) (*Workflow, map[string]json.RawMessage, error) {
+	site, err := t.site(s.Manifest, s.Inputs)
+	if err != nil {
+		return nil, nil, err
+	}
+	if site != nil {
+		site.complete(&s.Agent, s.Composition, &s.Deliverable)
+		if _, _, err := t.environ(site.bound); err != nil {
+			return nil, nil, fmt.Errorf("the workspace %s: %w", s.Manifest, err)
+		}
+	}
 	kind, ref, err := t.alone(s)
 	if err != nil {
 		return nil, nil, err
@@ -55,7 +66,7 @@ func (t *Tenon) Alone(s Alone) (*Workflow, map[string]json.RawMessage, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	w.Name = ref.Name()
+	w.Name, w.site = ref.Name(), site
 	prompt, err := json.Marshal(s.Prompt)
 	return w, map[string]json.RawMessage{"prompt": prompt}, err
 }
@@ -75,7 +86,13 @@ func (t *Tenon) alone(s Alone) (kind composition.Kind, ref composition.Ref, err 
 	if strings.TrimSpace(s.Prompt) == "" {
 		return kind, ref, workflow.Errorf(workflow.CodeInvalidArguments, "the %s %s is given nothing to do", kind, ref).WithHint("write what it shall do as the prompt")
 	}
-	if err := t.bound(agent.Name{Agent: s.Agent, Composition: s.Composition}, s.Inputs); err != nil {
+	n := agent.Name{Agent: s.Agent, Composition: s.Composition}
+	if s.Manifest != "" {
+		_, err = t.known(n)
+	} else {
+		err = t.bound(n, s.Inputs)
+	}
+	if err != nil {
 		return kind, ref, err
 	}
 	var spec json.RawMessage
@@ -218,21 +235,17 @@ type Context struct {
 // RenderContext renders the context that an agent would have. Nothing is kept,
 // mounted or started.
 func (t *Tenon) RenderContext(ctx context.Context, q ContextRequest) (Context, error) {
-	bound, err := t.manifested(&q)
+	site, err := t.site(q.Manifest, q.Inputs)
 	if err != nil {
 		return Context{}, err
+	}
+	if site != nil {
+		site.complete(&q.Agent, q.Composition, &q.Deliverable)
 	}
 	n := agent.Name{Agent: q.Agent, Composition: q.Composition}
-	s, err := t.begin(ctx, Request{dry: true, Draft: q.Draft}, n)
+	s, err := t.begin(ctx, Request{dry: true, Draft: q.Draft, site: site}, n)
 	if err != nil {
 		return Context{}, err
-	}
-	s.bound = bound
-	if bound != nil {
-		s.Warnings = append(s.Warnings, unmounted(bound)...)
-		if m := s.Team[teamKey(n)]; m != nil {
-			m.narrow(bound)
-		}
 	}
 	o := agent.Order{Agent: agent.Agent{Def: teamKey(n)}, Overlays: q.Overlays, Inputs: q.Inputs}
 	o.Frame.Repositories, o.Frame.Node = t.Project.Repositories(), cmp.Or(q.Node, aloneNode)
@@ -249,28 +262,11 @@ func (t *Tenon) RenderContext(ctx context.Context, q ContextRequest) (Context, e
 	if err != nil {
 		return Context{}, err
 	}
+	if sc.workspace != nil {
+		s.Warnings = append(s.Warnings, unmounted(sc.workspace)...)
+	}
 	r, err := t.render(sc, plan)
 	return Context{Rendered: r, Warnings: s.Warnings}, err
-}
-
-// manifested binds the manifest of a request, and completes the request from it.
-func (t *Tenon) manifested(q *ContextRequest) (*runcontext.Workspace, error) {
-	if q.Manifest == "" {
-		return nil, nil
-	}
-	m, err := t.Manifest(q.Manifest)
-	if err != nil {
-		return nil, err
-	}
-	w, err := m.Bind(q.Inputs, "workflow")
-	if err != nil {
-		return nil, err
-	}
-	if q.Composition == "" {
-		q.Agent = cmp.Or(q.Agent, w.Agent.Slug)
-	}
-	q.Deliverable = cmp.Or(q.Deliverable, w.Agent.SpecRef)
-	return w, nil
 }
 
 // warned adds to a result what was told when its run began.

@@ -2,6 +2,7 @@ package tenon
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/tenonrun/tenon/project"
 	"github.com/tenonrun/tenon/routing"
 	"github.com/tenonrun/tenon/runcontext"
+	"github.com/tenonrun/tenon/runcontext/mount"
 	"github.com/tenonrun/tenon/workflow"
 )
 
@@ -46,9 +48,12 @@ func workspaceOf(r *composition.Resolution) (*runcontext.Manifest, error) {
 	if len(r.Composition.Workspace) == 0 {
 		return nil, nil
 	}
-	block, err := runcontext.CompileBlock(r.Composition.Workspace)
+	block, err := compiled(r.Composition.Workspace)
 	var found source.Errors
-	if err == nil || !errors.As(err, &found) {
+	if err == nil {
+		found = unselected(r.Composition.Workspace)
+	}
+	if len(found) == 0 && !errors.As(err, &found) {
 		return block, err
 	}
 	at := slices.IndexFunc(r.Items, func(it *composition.Item) bool {
@@ -66,7 +71,7 @@ func workspaceOf(r *composition.Resolution) (*runcontext.Manifest, error) {
 	slices.SortStableFunc(placed, func(a, b source.Error) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	return nil, &workflow.Error{Code: workflow.CodeOf(err), Msg: placed.Error(), Err: placed}
+	return nil, &workflow.Error{Code: workflow.CodeInvalidWorkspace, Msg: placed.Error(), Err: placed}
 }
 
 // Modelless warns of models of a resolved tree that are not there, as the model
@@ -132,6 +137,38 @@ func (t *Tenon) modelled(s *session, w *Workflow, money float64) error {
 	for _, ref := range slices.Sorted(maps.Keys(w.Children)) {
 		if err := t.modelled(s, w.Children[ref], money); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// rehearse tries the workspaces of agents whose inputs are known, before there is a
+// run.
+func (t *Tenon) rehearse(ctx context.Context, s *session, w *Workflow) error {
+	if w == nil || w.Definition == nil {
+		return nil
+	}
+	for _, n := range w.Nodes {
+		var p struct {
+			Agent, Composition  string
+			Deliverable, Inputs json.RawMessage
+			Overlays            []string
+		}
+		if n.Kind != agent.Kind || json.Unmarshal(paramsOf(w.Definition, n), &p) != nil {
+			continue
+		}
+		key := teamKey(agent.Name{Agent: p.Agent, Composition: p.Composition})
+		if m := s.Team[key]; m == nil || len(m.Workspace) == 0 || strings.Contains(string(p.Inputs)+string(p.Deliverable)+strings.Join(p.Overlays, ""), "{{") {
+			continue
+		}
+		o := agent.Order{Agent: agent.Agent{Def: key}, Deliverable: p.Deliverable, Overlays: p.Overlays, Inputs: p.Inputs}
+		o.Frame.Repositories, o.Frame.Node = t.Project.Repositories(), n.Node
+		sc, err := t.scene(s, o)
+		if err == nil {
+			_, err = mount.Survey(ctx, sc.entries, mount.Limits{})
+		}
+		if err != nil {
+			return fmt.Errorf("node %s of %s: %w", n.Node, w.Name, err)
 		}
 	}
 	return nil

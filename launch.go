@@ -38,6 +38,7 @@ type Request struct {
 	Draft      bool                   // drafts of agents and compositions too: the run is not reproducible
 	UpdateLock bool                   // resolve agents anew, whatever the lock says
 	dry        bool                   // nothing is kept
+	site       *site                  // that the agent works in; nil is none
 	Args       json.RawMessage        // of a script: JSON; nil is undefined
 	Script     workflow.ScriptOptions // bounds of a script
 }

@@ -7,10 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
-	"github.com/tenonrun/tenon/composition/bounds"
 	"github.com/tenonrun/tenon/internal/source"
 	"github.com/tenonrun/tenon/project"
 	"github.com/tenonrun/tenon/runcontext"
@@ -95,50 +92,4 @@ func (t *Tenon) bases() (map[string][]byte, error) {
 		}
 	}
 	return out, nil
-}
-
-// narrowed is what a workspace takes from all who work in it.
-func narrowed(block json.RawMessage) []bounds.Plane {
-	var w struct {
-		Permissions struct{ Tools bounds.Gates }
-	}
-	if json.Unmarshal(block, &w) != nil || w.Permissions.Tools.Allow == nil && w.Permissions.Tools.Deny == nil {
-		return nil // what is wrong with it is told where it is compiled
-	}
-	return []bounds.Plane{{Name: "the workspace", Gates: w.Permissions.Tools}}
-}
-
-// narrow takes from an agent, and from all that it starts, what a workspace forbids.
-func (m *member) narrow(w *runcontext.Workspace) {
-	said := bounds.Compose(bounds.Plane{Name: "the workspace", Gates: bounds.Gates(w.Permissions.Tools)})
-	m.Rules = append(m.Rules, said.Rules...)
-	m.Denied = slices.Compact(slices.Sorted(slices.Values(append(m.Denied, said.Denied...))))
-	for _, c := range m.Children {
-		c.narrow(w)
-	}
-}
-
-// unmounted tells what a workspace asks for and does not get.
-func unmounted(w *runcontext.Workspace) []string {
-	var out []string
-	say := func(there bool, what string) {
-		if there {
-			out = append(out, what+" of the workspace are not mounted by this version")
-		}
-	}
-	say(len(w.Skills) > 0, "skills")
-	say(len(w.Selections) > 0, "selections of tools")
-	var sources []string
-	for _, m := range w.Mounts {
-		if len(m.Spaces)+len(m.ExternalProjects)+len(m.Work) > 0 {
-			sources = append(sources, string(m.Slot))
-		}
-	}
-	say(len(sources) > 0, "the sources in "+strings.Join(sources, ", "))
-	templates := false
-	for _, s := range w.Seeds {
-		templates = templates || s.Template != ""
-	}
-	say(templates, "templates")
-	return out
 }

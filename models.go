@@ -40,8 +40,7 @@ type session struct {
 	AgentsMD   *string              `json:"agentsMd,omitempty"` // the repository's; nil in old runs and those without agents
 
 	matrix *routing.Matrix
-	bound  *runcontext.Workspace // in place of that of the composition; of no run
-	money  bool                  // the run has a limit of it
+	money  bool // the run has a limit of it
 }
 
 // sessions are those of the runs that this process drives.
@@ -83,6 +82,9 @@ func (t *Tenon) matrixOf(text string, bind []string) (*routing.Matrix, error) {
 // workflow names may be wanted.
 func (t *Tenon) begin(ctx context.Context, q Request, more ...agent.Name) (*session, error) {
 	s := &session{Bind: q.Models, Dimensions: q.Dimensions}
+	if q.Workflow != nil && q.site == nil {
+		q.site = q.Workflow.site
+	}
 	var err error
 	if s.Models, err = t.readModels(); err != nil {
 		return nil, err
@@ -113,7 +115,10 @@ func (t *Tenon) begin(ctx context.Context, q Request, more ...agent.Name) (*sess
 			s.Warnings = append(s.Warnings, err.Error())
 		}
 	}
-	return s, t.modelled(s, q.Workflow, t.budget(workflow.Budget{}, q.Budget).MaxCostUSD)
+	if err := t.modelled(s, q.Workflow, t.budget(workflow.Budget{}, q.Budget).MaxCostUSD); err != nil {
+		return nil, err
+	}
+	return s, t.rehearse(ctx, s, q.Workflow)
 }
 
 // value is what the first event keeps: nothing where there is nothing to keep.

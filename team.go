@@ -151,11 +151,10 @@ func (t *Tenon) gather(ctx context.Context, q Request, names []agent.Name, pinne
 		return err
 	}
 	for _, n := range names {
-		kind, name := composition.KindAgent, n.Agent
-		if n.Composition != "" {
-			kind, name = composition.KindComposition, n.Composition
+		r, err := q.site.resolve(a, n, a.options(q.Draft))
+		if err == nil {
+			_, err = workspaceOf(r)
 		}
-		r, err := a.Resolve(kind, name, a.options(q.Draft))
 		if err == nil {
 			err = add(teamKey(n), r)
 		}

@@ -14,6 +14,7 @@ import (
 // alone are the flags of an agent or a composition that runs by itself.
 type alone struct {
 	agent, composition string
+	manifest           string
 	access             string
 	deliverable        string
 	onViolation        string
@@ -30,9 +31,12 @@ func (s *alone) flags(c *cobra.Command) {
 	f.StringVar(&s.access, "access", "", "what the agent may do to the work tree: read or write (default write)")
 }
 
+// given reports whether an agent is to run by itself.
+func (s *alone) given() bool { return s.agent+s.composition+s.manifest != "" }
+
 // load makes the workflow of one node.
 func (s *alone) load(a *app, t *tenon.Tenon, prompt string, l *launch) (tenon.Request, error) {
-	q := tenon.Alone{Agent: s.agent, Composition: s.composition, Prompt: prompt, Access: workflow.Effect(s.access), Deliverable: s.deliverable,
+	q := tenon.Alone{Agent: s.agent, Composition: s.composition, Manifest: s.manifest, Prompt: prompt, Access: workflow.Effect(s.access), Deliverable: s.deliverable,
 		OnViolation: s.onViolation, Overlays: s.overlays, Verify: len(l.verify) > 0}
 	if s.access != "" && s.access != string(workflow.EffectRead) && s.access != string(workflow.EffectWrite) {
 		return tenon.Request{}, usage(fmt.Errorf("--access %s: there are read and write", s.access))

@@ -195,6 +195,9 @@ func (r *resolver) composition(it *Item) (*Resolution, error) {
 		own = *c.Capability
 		r.requires(it, "/capability", &own)
 	}
+	if root != nil {
+		r.mounted(it, c.Workspace, root)
+	}
 	if root == nil || len(r.found) > 0 {
 		return nil, r.refusal(it.Name())
 	}

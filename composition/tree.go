@@ -1,6 +1,7 @@
 package composition
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -107,6 +108,32 @@ func (r *resolver) skills(from *Item, n *Node, it *Item, out *ResolvedNode) {
 	for _, slug := range sortedKeys(bySlug) {
 		out.Skills = append(out.Skills, bySlug[slug])
 	}
+}
+
+// mounted pins the skills that a workspace gives to the agent at the root; they take
+// the place of its own.
+func (r *resolver) mounted(it *Item, workspace json.RawMessage, root *ResolvedNode) {
+	var w struct {
+		Skills []Ref
+		Spec   struct{ Skills []Ref } // of a whole manifest
+	}
+	if json.Unmarshal(workspace, &w) != nil {
+		return // whoever compiles it tells
+	}
+	at := "/workspace/skills"
+	if w.Spec.Skills != nil {
+		w.Skills, at = w.Spec.Skills, "/workspace/spec/skills"
+	}
+	for i, ref := range w.Skills {
+		if err := ref.settle(KindSkill); err != nil {
+			r.say(it, at+pointer(i), fault{code: FindingReference, message: err.Error()})
+			continue
+		}
+		if s := r.use(it, at+pointer(i), KindSkill, ref); s != nil {
+			root.Skills = append(slices.DeleteFunc(root.Skills, func(p Pinned) bool { return p.Slug == s.Slug }), pin(s))
+		}
+	}
+	slices.SortFunc(root.Skills, func(a, b Pinned) int { return strings.Compare(a.Slug, b.Slug) })
 }
 
 // tools refuses selections that select nothing. A definition that was made for
