@@ -2,6 +2,7 @@ package tenon
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -100,7 +101,7 @@ func grown(n *composition.ResolvedNode, above []bounds.Plane, described map[stri
 		m.Limits = n.Limits.Agent()
 	}
 	if def := n.Definition; def != nil {
-		m.Turns, m.Skill = def.MaxTurns, def.Skill
+		m.Turns, m.Skill, m.Description = def.MaxTurns, def.Skill, cmp.Or(m.Description, def.Description)
 	}
 	for _, s := range n.Skills {
 		m.Skills = append(m.Skills, pinnedSkill{s.Slug, s.Version, s.Digest, described[string(composition.KindSkill)+" "+s.Ref().String()]})

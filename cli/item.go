@@ -133,6 +133,9 @@ func (a *app) tree(n *composition.ResolvedNode, indent int) {
 		text = n.Alias + ": " + text
 	}
 	text += " (" + string(n.Agent.Tier) + ")"
+	for _, b := range n.Extends {
+		text += ", extends " + b.Ref().String()
+	}
 	if model, override := n.Model(); model != "" {
 		text += ", model " + model
 		if override {

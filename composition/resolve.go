@@ -60,6 +60,7 @@ func (r *Resolved) Digest() (string, error) { return canon.Digest(r) }
 // children that the composition gives it, then those of its definition.
 type ResolvedNode struct {
 	Agent         Pinned             `json:"agent"`
+	Extends       []Pinned           `json:"extends,omitempty"` // the agents that it extends, the nearest first
 	Alias         string             `json:"alias,omitempty"`
 	Skills        []Pinned           `json:"skills"` // of the definition and of the node, by slug
 	Tools         []bounds.Selection `json:"tools"`  // beside those of the definition
@@ -70,7 +71,7 @@ type ResolvedNode struct {
 	Limits   *bounds.Limits  `json:"limits,omitempty"`
 	Children []*ResolvedNode `json:"children"`
 
-	// Definition is the agent's definition; Declared tells that limits begin here.
+	// Definition is the agent's definition with what it inherits; Declared tells that limits begin here.
 	Definition *Agent `json:"-"`
 	Declared   bool   `json:"-"`
 

@@ -26,6 +26,18 @@ type Gates struct {
 	Deny  []string `json:"deny,omitempty"`
 }
 
+// And opens what both open, and closes what either closes.
+func (g Gates) And(o Gates) Gates {
+	out := Gates{Allow: g.Allow, Deny: slices.Concat(g.Deny, o.Deny)}
+	switch {
+	case g.Allow == nil:
+		out.Allow = o.Allow
+	case o.Allow != nil:
+		out.Allow = slices.DeleteFunc(slices.Clone(g.Allow), func(class string) bool { return !slices.Contains(o.Allow, class) })
+	}
+	return out
+}
+
 // Composed is what all planes say together.
 type Composed struct {
 	// Rules are for one permission.Set: deny before ask before allow, the planes in
