@@ -286,7 +286,7 @@ func (t *Tenon) Overlays() ([]runcontext.Overlay, error) { return t.readOverlays
 // knowsContract says what is wrong with a deliverable and with overlays, before
 // there is a run.
 func (t *Tenon) knowsContract(spec json.RawMessage, overlays []string) error {
-	s := &session{}
+	s := &session{Tags: t.Project.Config.Tags}
 	var torn, bad error
 	s.Overlays, torn = t.readOverlays()
 	s.Specs, bad = t.readSpecs()
@@ -294,7 +294,7 @@ func (t *Tenon) knowsContract(spec json.RawMessage, overlays []string) error {
 	switch {
 	case err != nil && workflow.CodeOf(err) == workflow.CodeDeliverableUnknown && bad != nil:
 		return bad // it may be one of those that cannot be read
-	case len(overlays) > 0 && torn != nil:
+	case len(overlays)+len(s.Tags) > 0 && torn != nil:
 		return torn
 	}
 	return err
@@ -308,9 +308,9 @@ type promise struct {
 }
 
 // promise finds a specification, by its name or as it is written, and applies the
-// overlays that are asked for.
+// overlays of the project's tags and those that are asked for.
 func (s *session) promise(written json.RawMessage, overlays []string) (promise, error) {
-	chosen, err := runcontext.Select(s.Overlays, nil, overlays)
+	chosen, err := runcontext.Select(s.Overlays, s.Tags, overlays)
 	if err != nil || len(written) == 0 || string(written) == "null" {
 		return promise{}, err
 	}

@@ -36,6 +36,7 @@ type session struct {
 	Lock       *composition.Lock    `json:"lock,omitempty"`     // what the names of agents stood for
 	Specs      map[string]string    `json:"specs,omitempty"`    // of deliverables, by name: their text
 	Overlays   []runcontext.Overlay `json:"overlays,omitempty"` // of specifications
+	Tags       []string             `json:"tags,omitempty"`     // of overlays that apply unasked
 	Warnings   []string             `json:"warnings,omitempty"` // of its making, such as drafts
 	AgentsMD   *string              `json:"agentsMd,omitempty"` // the repository's; nil in old runs and those without agents
 
@@ -109,7 +110,7 @@ func (t *Tenon) begin(ctx context.Context, q Request, more ...agent.Name) (*sess
 	// Specifications that nodes name were judged when the workflow was loaded.
 	overlays, err := t.readOverlays()
 	specs, bad := t.readSpecs()
-	s.Overlays, s.Specs = overlays, specs
+	s.Overlays, s.Specs, s.Tags = overlays, specs, t.Project.Config.Tags
 	for _, err := range []error{err, bad} {
 		if err != nil {
 			s.Warnings = append(s.Warnings, err.Error())
