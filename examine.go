@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/tenonrun/tenon/composition"
+	"github.com/tenonrun/tenon/composition/bounds"
 	"github.com/tenonrun/tenon/executor"
 	"github.com/tenonrun/tenon/internal/source"
 	"github.com/tenonrun/tenon/piece/agent"
@@ -37,6 +38,7 @@ func (a *Agents) Check(it *composition.Item, draft bool) (r *composition.Resolut
 		r, err = composition.ResolveAgent(a.Catalog, it.Ref(), o)
 	}
 	if r != nil && err == nil {
+		err = unheld(r)
 		r.Warnings = append(r.Warnings, a.Modelless(r)...)
 	}
 	return r, err
@@ -72,6 +74,37 @@ func workspaceOf(r *composition.Resolution) (*runcontext.Manifest, error) {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return nil, &workflow.Error{Code: workflow.CodeInvalidWorkspace, Msg: placed.Error(), Err: placed}
+}
+
+// unheld refuses agents that are kept from the network, by reach or egress, and may
+// still run commands: nothing here holds the network of those.
+func unheld(r *composition.Resolution) error {
+	var found source.Errors
+	r.Composition.Root.Walk(func(path string, n *composition.ResolvedNode) {
+		c := n.Capability()
+		planes, err := r.Composition.Planes(strings.Split(path, "/")[1:]...)
+		said := bounds.Compose(append(planes, narrowed(r.Composition.Workspace)...)...)
+		if err != nil || c.Egress == nil && c.Reach != bounds.ReachSandbox || said.Denies(bashName) {
+			return
+		}
+		what := "reach: sandbox"
+		if c.Egress != nil {
+			what = "egress"
+		}
+		e := source.Error{File: r.Composition.Slug}
+		for _, it := range r.Items {
+			if it.Composition != nil && it.Composition.Capability != nil || it.Agent != nil && it.Agent.Capability != nil && it.Digest == n.Agent.Digest {
+				e = it.Position("/capability")
+			}
+		}
+		e.Code, e.Message = composition.FindingValue, fmt.Sprintf("%s of the agent %s cannot be held: this version does not confine the network of commands", what, n.Name())
+		e.Hint = "deny commands with capability: {denies: [exec]}, or leave it out"
+		found = append(found, e)
+	})
+	if len(found) == 0 {
+		return nil
+	}
+	return &workflow.Error{Code: workflow.CodeInvalidComposition, Msg: found.Error(), Err: found}
 }
 
 // Modelless warns of models of a resolved tree that are not there, as the model

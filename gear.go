@@ -109,6 +109,9 @@ func (b *bench) open(ctx context.Context) (tool.Fence, error) {
 		access = permission.AccessWrite
 	}
 	cfg := b.gear.t.fence(rules, access)
+	if m := b.member(); m != nil && m.Sandboxed {
+		cfg.Directories, cfg.Mode = nil, permission.ModeLocked
+	}
 	cfg.Root, cfg.Directories = b.turn.Dir, append(cfg.Directories, b.turn.Roots...)
 	cfg.Rules = append(slices.Clip(cfg.Rules), b.rules()...)
 	if set, err := b.gear.tools(); err == nil && slices.Contains(set.Names(), bashName) {

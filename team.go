@@ -30,9 +30,10 @@ type member struct {
 	Skill       string                `json:"skill,omitempty"`
 	Skills      []pinnedSkill         `json:"skills,omitempty"`
 	Selections  []json.RawMessage     `json:"selections,omitempty"`
-	Rules       []permission.Rule     `json:"rules,omitempty"`  // with those of all above it
-	Denied      []string              `json:"denied,omitempty"` // tools that it has and may not use
-	Limits      *workflow.AgentLimits `json:"limits,omitempty"` // that begin here
+	Rules       []permission.Rule     `json:"rules,omitempty"`     // with those of all above it
+	Denied      []string              `json:"denied,omitempty"`    // tools that it has and may not use
+	Sandboxed   bool                  `json:"sandboxed,omitempty"` // nobody is asked whether it may do more than its fence allows
+	Limits      *workflow.AgentLimits `json:"limits,omitempty"`    // that begin here
 	Children    []*member             `json:"children,omitempty"`
 	// Of the root of a tree.
 	Tree       workflow.Digest `json:"tree,omitempty"` // of the resolved composition
@@ -79,6 +80,9 @@ func tree(r *composition.Resolution) (*member, error) {
 	for _, it := range r.Items {
 		described[string(it.Kind)+" "+it.Ref().String()] = it.Description()
 	}
+	if err := unheld(r); err != nil {
+		return nil, err
+	}
 	m := grown(r.Composition.Root, narrowed(r.Composition.Workspace), described)
 	d, err := r.Composition.Digest()
 	if err != nil {
@@ -97,6 +101,7 @@ func grown(n *composition.ResolvedNode, above []bounds.Plane, described map[stri
 		Description: described[string(composition.KindAgent)+" "+n.Agent.Ref().String()], Rules: said.Rules, Denied: said.Denied,
 	}
 	m.Model, m.Override = n.Model()
+	m.Sandboxed = n.Capability().Reach == bounds.ReachSandbox
 	if n.Declared {
 		m.Limits = n.Limits.Agent()
 	}
