@@ -14,6 +14,7 @@ import (
 
 	"github.com/tenonrun/tenon/composition"
 	"github.com/tenonrun/tenon/executor"
+	"github.com/tenonrun/tenon/executor/native"
 	"github.com/tenonrun/tenon/piece/agent"
 	"github.com/tenonrun/tenon/project"
 	"github.com/tenonrun/tenon/provider"
@@ -315,6 +316,26 @@ func (r router) left(ctx context.Context, h executor.Host, key string, why error
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// elsewhere is the model for calls of a turn with a purpose of their own, where a
+// rule of the matrix speaks about that purpose.
+func (t *Tenon) elsewhere(ctx context.Context, turn executor.Turn, purpose string) (native.Where, bool) {
+	s, err := t.session(ctx, turn.Run)
+	if err != nil {
+		return native.Where{}, false // the turn itself has been told
+	}
+	turn.Model, turn.Route.Composition, turn.Route.Preferred, turn.Route.Parent, turn.Route.Purpose = "", "", "", "", purpose
+	d, err := s.matrix.Decide(t.request(s, "", turn))
+	if err != nil || !slices.Contains(d.MatchedDimensions, "purpose") {
+		return native.Where{}, false
+	}
+	m := d.Models[0]
+	if _, err := t.backends.executor(m.Provider); err != nil || s.money && !t.backends.priced(m.Provider, m.Model) {
+		return native.Where{}, false
+	}
+	made, err := t.backends.get(m.Provider)
+	return native.Where{Provider: made.provider, Model: m.Model, Reason: d.String(), Rule: *d.MatchedRuleID}, err == nil
 }
 
 // request is what the matrix is asked about a turn.
