@@ -51,6 +51,27 @@ type sessions struct {
 	made map[workflow.RunID]*session
 }
 
+// matrices keeps the matrix that was read last: a run asks for it more than once, and
+// it may have many rules.
+type matrices struct {
+	mu   sync.Mutex
+	text string
+	last *routing.Matrix
+}
+
+func (c *matrices) load(text string, providers func() []routing.Provider) (*routing.Matrix, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last != nil && c.text == text {
+		return c.last, nil
+	}
+	m, err := routing.Load(filepath.Join(project.Folder, modelsFile), []byte(text), providers())
+	if err == nil {
+		c.text, c.last = text, m
+	}
+	return m, err
+}
+
 // readModels returns the text of the project's models.yaml; "" without one.
 func (t *Tenon) readModels() (string, error) {
 	raw, err := os.ReadFile(filepath.Join(t.Project.Root, project.Folder, modelsFile))
@@ -73,7 +94,7 @@ func (t *Tenon) Models(bind ...string) (*routing.Matrix, error) {
 }
 
 func (t *Tenon) matrixOf(text string, bind []string) (*routing.Matrix, error) {
-	m, err := routing.Load(filepath.Join(project.Folder, modelsFile), []byte(text), t.backends.routed())
+	m, err := t.matrices.load(text, t.backends.routed)
 	if err != nil || len(bind) == 0 {
 		return m, err
 	}

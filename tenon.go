@@ -89,6 +89,7 @@ type Tenon struct {
 	scripts  *Scripts
 	gear     *gear
 	sessions sessions
+	matrices matrices
 	agents   func() (*Agents, error) // as they were when they were first asked for
 	redact   *text.Redactor
 	runner   *process.Runner
