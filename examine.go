@@ -28,8 +28,7 @@ import (
 func (a *Agents) Check(it *composition.Item, draft bool) (r *composition.Resolution, err error) {
 	o := composition.Options{Draft: draft}
 	switch {
-	case it.Err != nil:
-		return nil, nil
+	case it.Err != nil: // the item tells it
 	case it.Kind == composition.KindComposition:
 		if r, err = composition.ResolveItem(a.Catalog, it, o); err == nil {
 			_, err = workspaceOf(r)
@@ -112,7 +111,7 @@ func unheld(r *composition.Resolution) error {
 func (a *Agents) Modelless(r *composition.Resolution) source.Errors {
 	m, err := a.t.Models()
 	if err != nil {
-		return nil // whoever needs a model is told
+		return nil //nolint:nilerr // whoever needs a model is told
 	}
 	var out source.Errors
 	var walk func(n *composition.ResolvedNode)
