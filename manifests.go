@@ -7,8 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/tenonrun/tenon/internal/source"
+	"github.com/tenonrun/tenon/internal/text"
 	"github.com/tenonrun/tenon/project"
 	"github.com/tenonrun/tenon/runcontext"
 	"github.com/tenonrun/tenon/workflow"
@@ -22,7 +24,10 @@ const manifestsDir = "workspaces"
 func (t *Tenon) Manifest(nameOrFile string) (*runcontext.Manifest, error) {
 	path := nameOrFile
 	if !isManifest(nameOrFile) {
-		path = filepath.Join(t.Project.Root, project.Folder, manifestsDir, nameOrFile+".yaml")
+		var err error
+		if path, err = t.manifestFile(nameOrFile); err != nil {
+			return nil, err
+		}
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -38,6 +43,27 @@ func (t *Tenon) Manifest(nameOrFile string) (*runcontext.Manifest, error) {
 		name = rel
 	}
 	return runcontext.Compile(name, data, bases)
+}
+
+// manifestFile finds the file of a manifest of the project.
+func (t *Tenon) manifestFile(name string) (string, error) {
+	files, err := t.Manifests()
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	for _, path := range files {
+		base := filepath.Base(path)
+		names = append(names, strings.TrimSuffix(base, filepath.Ext(base)))
+		if names[len(names)-1] == name {
+			return path, nil
+		}
+	}
+	e := workflow.Errorf(workflow.CodeInvalidArguments, "there is no workspace manifest %q", name)
+	if near := text.Nearest(name, names); near != "" {
+		return "", e.WithHint("did you mean %q? manifests are in %s/%s", near, project.Folder, manifestsDir)
+	}
+	return "", e.WithHint("manifests are in %s/%s", project.Folder, manifestsDir)
 }
 
 // Manifests are the files of the project's workspace manifests.

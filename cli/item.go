@@ -118,8 +118,8 @@ func (a *app) itemText(v itemView) {
 		line("resolved", v.Tree)
 		a.tree(v.Resolved.Root, 2)
 	}
-	if v.Agent != nil {
-		line("prompt", plain.Indent(v.Agent.Prompt))
+	if v.Agent != nil && v.Resolved != nil {
+		line("prompt", plain.Indent(v.Resolved.Root.Prompt())) // with what it extends
 	}
 	for _, r := range v.Versions {
 		line("version", fmt.Sprintf("%s  revision %d, %s, %s", r.Version, r.Revision, r.Tier, r.state()))
