@@ -22,6 +22,19 @@ func least(a, b *workflow.AgentLimits) *workflow.AgentLimits {
 	}
 }
 
+// marked says what is wrong with the marks of limits that no schema has seen.
+func marked(l *workflow.AgentLimits) error {
+	for _, m := range []struct {
+		name string
+		part *float64
+	}{{"soft", l.Soft}, {"grace", l.Grace}} {
+		if m.part != nil && !(*m.part >= 0 && *m.part <= 1) || m.name == "soft" && m.part != nil && *m.part == 0 {
+			return workflow.Errorf(workflow.CodeInvalidPieceParams, "limits.%s is %v, which is not a part between 0 and 1", m.name, *m.part).WithHint("write one such as 0.8")
+		}
+	}
+	return nil
+}
+
 func lower[N int | int64 | float64](a, b *N) *N {
 	if a == nil || b != nil && *b < *a {
 		a = b
