@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tenonrun/tenon/executor"
@@ -204,9 +205,50 @@ func (l *loop) summarise(ctx context.Context, key string, old []provider.Message
 	}
 }
 
-// summaryCall makes one call for a summary, or takes its memo.
+// unavailable are the failures of the model for summaries that the model of the turn
+// can make good.
+var unavailable = []workflow.Code{
+	workflow.CodeQuotaExhausted, workflow.CodeRateLimited, workflow.CodeProviderOverloaded, workflow.CodeModelUnknown, workflow.CodeProviderAuth,
+}
+
+// summaryCall makes one call for a summary, or takes its memo. What the model of
+// another purpose cannot give, that of the turn is asked for.
 func (l *loop) summaryCall(ctx context.Context, key string, r provider.Request) error {
 	k := l.compactor(ctx)
+	if k == l.Talk {
+		return l.summaryBy(ctx, k, key, r)
+	}
+	left, err := l.left(ctx, key, nil)
+	if err == nil && !left {
+		if err = l.summaryBy(ctx, k, key, r); !slices.Contains(unavailable, workflow.CodeOf(err)) {
+			return err
+		}
+		_, err = l.left(ctx, key, err)
+	}
+	if err != nil {
+		return err
+	}
+	return l.summaryBy(ctx, l.Talk, key+"/own", r)
+}
+
+// left records why the model for summaries was left, or tells whether it was.
+func (l *loop) left(ctx context.Context, key string, why error) (bool, error) {
+	_, err := l.journal.Step(ctx, executor.Step{Key: key + "/left", Tool: "routing",
+		Do: func(context.Context, json.RawMessage, func(json.RawMessage) error) (executor.Outcome, error) {
+			if why == nil {
+				return executor.Outcome{}, errFits
+			}
+			memo, err := json.Marshal(map[string]any{"code": workflow.CodeOf(why), "why": text.Head(why.Error(), maxEntry, "…")})
+			return executor.Outcome{Memo: memo, About: "asks the agent's own model for the summary: " + text.Head(why.Error(), maxEntry, "…")}, err
+		}})
+	if errors.Is(err, errFits) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// summaryBy makes the call of one model.
+func (l *loop) summaryBy(ctx context.Context, k *talk.Talk, key string, r provider.Request) error {
 	r.Model = k.Model
 	c, err := k.Call(key, PurposeCompaction, r, l.maxOutput)
 	if err != nil {

@@ -345,6 +345,33 @@ func TestCompactionElsewhere(t *testing.T) {
 	}
 }
 
+// A model for summaries that cannot be had is left once, for that of the turn, also
+// when the turn is run again.
+func TestCompactionElsewhereIsLeft(t *testing.T) {
+	t.Parallel()
+	h, j, w, cheap := shelf(t, 20), newJournal(), &worker{rounds: 20}, &summariser{}
+	tried := 0
+	j.refuse = func(c executor.Call) error {
+		if c.Provider == "cheap" {
+			tried++
+			return workflow.Errorf(workflow.CodeQuotaExhausted, "nothing is left of the quota")
+		}
+		return nil
+	}
+	cfg := w.config(t, h, 8000)
+	cfg.Elsewhere = func(context.Context, executor.Turn, string) (native.Where, bool) {
+		return native.Where{Provider: cheap, Model: "small"}, true
+	}
+	first, err := native.New(cfg).Execute(t.Context(), h.turn(), j)
+	if err != nil || first.Compactions < 2 || w.summaries != first.Compactions || cheap.summaries != 0 || tried != first.Compactions {
+		t.Fatalf("%+v, %v; %d summaries, %d tries", first, err, w.summaries, tried)
+	}
+	again, err := native.New(cfg).Execute(t.Context(), h.turn(), j)
+	if err != nil || !reflect.DeepEqual(first, again) || tried != first.Compactions {
+		t.Errorf("again %+v, %v, after %d tries", again, err, tried)
+	}
+}
+
 // An agent whose limits leave nothing for a summary goes on without one.
 func TestCompactionWithoutBudget(t *testing.T) {
 	t.Parallel()
