@@ -20,6 +20,7 @@ import (
 	"github.com/tenonrun/tenon/runcontext"
 	"github.com/tenonrun/tenon/runcontext/mount"
 	"github.com/tenonrun/tenon/workflow"
+	"github.com/tenonrun/tenon/workflow/load"
 )
 
 // Check resolves an agent or a composition of a file with all that it refers to,
@@ -152,6 +153,9 @@ func (t *Tenon) modelled(s *session, w *Workflow, money float64) error {
 			Agent, Composition, Model, Group string
 			Limits                           *workflow.AgentLimits
 		}
+		if err := t.paid(s, w, n, money); err != nil {
+			return err
+		}
 		if n.Kind != agent.Kind || json.Unmarshal(paramsOf(w.Definition, n), &p) != nil {
 			continue
 		}
@@ -172,6 +176,25 @@ func (t *Tenon) modelled(s *session, w *Workflow, money float64) error {
 		}
 	}
 	return nil
+}
+
+// paid refuses a node without an agent whose model, as the matrix chooses it, has no
+// price, where a limit of money holds.
+func (t *Tenon) paid(s *session, w *Workflow, n load.NodeInfo, money float64) error {
+	var p struct{ RoleID, Group string }
+	if money <= 0 || !slices.Contains([]string{"prompt", "role-turn", "decider"}, n.Kind) || json.Unmarshal(paramsOf(w.Definition, n), &p) != nil ||
+		strings.Contains(n.Traits.Provider+n.Traits.Model+p.RoleID, "{{") {
+		return nil
+	}
+	turn := executor.Turn{Role: p.RoleID, Model: n.Traits.Model}
+	if n.Kind == "decider" {
+		turn.Route.Purpose = n.Kind
+	}
+	d, err := s.matrix.Decide(t.request(s, n.Traits.Provider, turn))
+	if err != nil || t.backends.priced(d.Models[0].Provider, d.Models[0].Model) {
+		return nil //nolint:nilerr // the turn is told
+	}
+	return fmt.Errorf("node %s of %s: %w", n.Node, w.Name, unpriced(d.Models[0]))
 }
 
 // rehearse tries the workspaces of agents whose inputs are known, before there is a

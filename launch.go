@@ -396,6 +396,9 @@ func (t *Tenon) preflightNode(q Request, n load.NodeInfo, budget workflow.Budget
 	if _, err := t.backends.executor(n.Traits.Provider); err != nil {
 		return fmt.Errorf("node %s of %s: %w", n.Node, q.Workflow.Name, err)
 	}
+	if n.Traits.Model == "" {
+		return nil // the matrix chooses one of the provider's
+	}
 	if budget.MaxCostUSD > 0 && !t.backends.priced(n.Traits.Provider, n.Traits.Model) {
 		return workflow.Errorf(workflow.CodeCostUnknown, "node %s of %s: the cost of provider %q is not known, so a budget of $%g cannot hold", n.Node, q.Workflow.Name, n.Traits.Provider, budget.MaxCostUSD).
 			WithHint("use a token budget (maxTokens) instead")
