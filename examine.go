@@ -181,10 +181,12 @@ func (t *Tenon) modelled(s *session, w *Workflow, money float64) error {
 // paid refuses a node without an agent whose model, as the matrix chooses it, has no
 // price, where a limit of money holds.
 func (t *Tenon) paid(s *session, w *Workflow, n load.NodeInfo, money float64) error {
-	var p struct{ RoleID, Group string }
-	if money <= 0 || !slices.Contains([]string{"prompt", "role-turn", "decider"}, n.Kind) || json.Unmarshal(paramsOf(w.Definition, n), &p) != nil ||
-		strings.Contains(n.Traits.Provider+n.Traits.Model+p.RoleID, "{{") {
+	var p struct{ RoleID string }
+	if money <= 0 || !slices.Contains([]string{"prompt", "role-turn", "decider"}, n.Kind) {
 		return nil
+	}
+	if json.Unmarshal(paramsOf(w.Definition, n), &p) != nil || strings.Contains(n.Traits.Provider+n.Traits.Model+p.RoleID, "{{") {
+		return nil //nolint:nilerr // what is not known yet is told by the turn
 	}
 	turn := executor.Turn{Role: p.RoleID, Model: n.Traits.Model}
 	if n.Kind == "decider" {
