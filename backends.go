@@ -48,11 +48,14 @@ type backends struct {
 	equip   func(executor.Turn) (native.Gear, error)
 	spawn   func(context.Context, executor.Turn, tool.Task) (native.Child, error)
 	matrix  func() (*routing.Matrix, error) // of the project
+
+	elsewhere func(context.Context, executor.Turn, string) (native.Where, bool)
 }
 
 // backend is one made executor.
 type backend struct {
 	executor *native.Executor
+	provider provider.Provider
 	conf     project.Provider
 }
 
@@ -148,9 +151,9 @@ func (b *backends) get(name string) (backend, error) {
 		return backend{}, err
 	}
 	commands := commands{root: b.project.Root}
-	b.made[name] = backend{conf: cfg, executor: native.New(native.Config{
+	b.made[name] = backend{conf: cfg, provider: p, executor: native.New(native.Config{
 		Provider: p, Model: cfg.Model, Command: commands.render, Native: cfg.Type == scriptedName,
-		Equip: b.equip, Spawn: b.spawn, Submit: plan.Submit,
+		Equip: b.equip, Spawn: b.spawn, Elsewhere: b.elsewhere, Submit: plan.Submit,
 		ContextLimit: func(model string) int { return int(b.at(name, model).Context) },
 	})}
 	return b.made[name], nil

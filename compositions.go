@@ -12,7 +12,6 @@ import (
 
 	"github.com/tenonrun/tenon/composition"
 	"github.com/tenonrun/tenon/deliverable"
-	"github.com/tenonrun/tenon/executor"
 	"github.com/tenonrun/tenon/history"
 	"github.com/tenonrun/tenon/internal/text"
 	"github.com/tenonrun/tenon/piece/agent"
@@ -31,6 +30,7 @@ type Alone struct {
 	Overlays           []string
 	Limits             *workflow.AgentLimits
 	Inputs             json.RawMessage // an object; nil is none
+	Manifest           string          // workspace manifest: it may stand for Agent, and for Deliverable
 	Verify             bool            // with the configured checks, or those in their place
 }
 
@@ -40,6 +40,16 @@ const aloneNode = "work"
 // Alone makes the workflow of one node that an agent or a composition runs in. Run
 // it with the inputs that come with it.
 func (t *Tenon) Alone(s Alone) (*Workflow, map[string]json.RawMessage, error) {
+	site, err := t.site(s.Manifest, s.Inputs)
+	if err != nil {
+		return nil, nil, err
+	}
+	if site != nil {
+		site.complete(&s.Agent, s.Composition, &s.Deliverable)
+		if _, _, err := t.environ(site.bound); err != nil {
+			return nil, nil, fmt.Errorf("the workspace %s: %w", s.Manifest, err)
+		}
+	}
 	kind, ref, err := t.alone(s)
 	if err != nil {
 		return nil, nil, err
@@ -56,7 +66,7 @@ func (t *Tenon) Alone(s Alone) (*Workflow, map[string]json.RawMessage, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	w.Name = ref.Name()
+	w.Name, w.site = ref.Name(), site
 	prompt, err := json.Marshal(s.Prompt)
 	return w, map[string]json.RawMessage{"prompt": prompt}, err
 }
@@ -76,7 +86,13 @@ func (t *Tenon) alone(s Alone) (kind composition.Kind, ref composition.Ref, err 
 	if strings.TrimSpace(s.Prompt) == "" {
 		return kind, ref, workflow.Errorf(workflow.CodeInvalidArguments, "the %s %s is given nothing to do", kind, ref).WithHint("write what it shall do as the prompt")
 	}
-	if err := t.bound(agent.Name{Agent: s.Agent, Composition: s.Composition}, s.Inputs); err != nil {
+	n := agent.Name{Agent: s.Agent, Composition: s.Composition}
+	if s.Manifest != "" {
+		_, err = t.known(n)
+	} else {
+		err = t.bound(n, s.Inputs)
+	}
+	if err != nil {
 		return kind, ref, err
 	}
 	var spec json.RawMessage
@@ -117,9 +133,9 @@ func (t *Tenon) bound(n agent.Name, inputs json.RawMessage) error {
 	if err != nil || len(r.Composition.Workspace) == 0 {
 		return err
 	}
-	block, err := runcontext.CompileBlock(r.Composition.Workspace)
+	block, err := workspaceOf(r)
 	if err != nil {
-		return fmt.Errorf("the workspace of %s: %w", n.Composition, err)
+		return err
 	}
 	w, err := block.Bind(inputs, "workflow")
 	if err == nil {
@@ -219,21 +235,17 @@ type Context struct {
 // RenderContext renders the context that an agent would have. Nothing is kept,
 // mounted or started.
 func (t *Tenon) RenderContext(ctx context.Context, q ContextRequest) (Context, error) {
-	bound, err := t.manifested(&q)
+	site, err := t.site(q.Manifest, q.Inputs)
 	if err != nil {
 		return Context{}, err
+	}
+	if site != nil {
+		site.complete(&q.Agent, q.Composition, &q.Deliverable)
 	}
 	n := agent.Name{Agent: q.Agent, Composition: q.Composition}
-	s, err := t.begin(ctx, Request{dry: true, Draft: q.Draft}, n)
+	s, err := t.begin(ctx, Request{dry: true, Draft: q.Draft, site: site}, n)
 	if err != nil {
 		return Context{}, err
-	}
-	s.bound = bound
-	if bound != nil {
-		s.Warnings = append(s.Warnings, unmounted(bound)...)
-		if m := s.Team[teamKey(n)]; m != nil {
-			m.narrow(bound)
-		}
 	}
 	o := agent.Order{Agent: agent.Agent{Def: teamKey(n)}, Overlays: q.Overlays, Inputs: q.Inputs}
 	o.Frame.Repositories, o.Frame.Node = t.Project.Repositories(), cmp.Or(q.Node, aloneNode)
@@ -250,28 +262,11 @@ func (t *Tenon) RenderContext(ctx context.Context, q ContextRequest) (Context, e
 	if err != nil {
 		return Context{}, err
 	}
+	if sc.workspace != nil {
+		s.Warnings = append(s.Warnings, unmounted(sc.workspace)...)
+	}
 	r, err := t.render(sc, plan)
 	return Context{Rendered: r, Warnings: s.Warnings}, err
-}
-
-// manifested binds the manifest of a request, and completes the request from it.
-func (t *Tenon) manifested(q *ContextRequest) (*runcontext.Workspace, error) {
-	if q.Manifest == "" {
-		return nil, nil
-	}
-	m, err := t.Manifest(q.Manifest)
-	if err != nil {
-		return nil, err
-	}
-	w, err := m.Bind(q.Inputs, "workflow")
-	if err != nil {
-		return nil, err
-	}
-	if q.Composition == "" {
-		q.Agent = cmp.Or(q.Agent, w.Agent.Slug)
-	}
-	q.Deliverable = cmp.Or(q.Deliverable, w.Agent.SpecRef)
-	return w, nil
 }
 
 // warned adds to a result what was told when its run began.
@@ -285,63 +280,13 @@ func (t *Tenon) warned(ctx context.Context, r history.Result, err error) (histor
 	return r, nil
 }
 
-// modelled refuses a workflow with an agent, or a composition with agents below it,
-// for which there is no model.
-func (t *Tenon) modelled(s *session, w *Workflow) error {
-	if w == nil || w.Definition == nil {
-		return nil
-	}
-	for _, n := range w.Nodes {
-		var p struct{ Agent, Composition, Model, Group string }
-		if n.Kind != agent.Kind || json.Unmarshal(paramsOf(w.Definition, n), &p) != nil {
-			continue
-		}
-		m := s.Team[teamKey(agent.Name{Agent: p.Agent, Composition: p.Composition})]
-		if m == nil || strings.Contains(p.Model+p.Group, "{{") {
-			continue
-		}
-		turn := executor.Turn{Model: p.Model, Route: executor.Route{Agent: m.Name, Group: p.Group, Skill: m.Skill, Preferred: m.Model}}
-		if m.Override {
-			turn.Route.Composition, turn.Route.Preferred = m.Model, ""
-		}
-		_, err := s.matrix.Decide(t.request(s, "", turn))
-		if err == nil {
-			err = m.overridden(s)
-		}
-		if err != nil {
-			return fmt.Errorf("node %s of %s, agent %s: %w", n.Node, w.Name, m.Name, err)
-		}
-	}
-	for _, ref := range slices.Sorted(maps.Keys(w.Children)) {
-		if err := t.modelled(s, w.Children[ref]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// overridden tries the models that a composition names for the agents below one.
-func (m *member) overridden(s *session) error {
-	for _, c := range m.Children {
-		if c.Override {
-			if _, err := s.matrix.Resolve(c.Model, ""); err != nil {
-				return fmt.Errorf("agent %s: %w", c.Name, err)
-			}
-		}
-		if err := c.overridden(s); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Overlays reads the overlays of the project's specifications.
 func (t *Tenon) Overlays() ([]runcontext.Overlay, error) { return t.readOverlays() }
 
 // knowsContract says what is wrong with a deliverable and with overlays, before
 // there is a run.
 func (t *Tenon) knowsContract(spec json.RawMessage, overlays []string) error {
-	s := &session{}
+	s := &session{Tags: t.Project.Config.Tags}
 	var torn, bad error
 	s.Overlays, torn = t.readOverlays()
 	s.Specs, bad = t.readSpecs()
@@ -349,7 +294,7 @@ func (t *Tenon) knowsContract(spec json.RawMessage, overlays []string) error {
 	switch {
 	case err != nil && workflow.CodeOf(err) == workflow.CodeDeliverableUnknown && bad != nil:
 		return bad // it may be one of those that cannot be read
-	case len(overlays) > 0 && torn != nil:
+	case len(overlays)+len(s.Tags) > 0 && torn != nil:
 		return torn
 	}
 	return err
@@ -363,9 +308,9 @@ type promise struct {
 }
 
 // promise finds a specification, by its name or as it is written, and applies the
-// overlays that are asked for.
+// overlays of the project's tags and those that are asked for.
 func (s *session) promise(written json.RawMessage, overlays []string) (promise, error) {
-	chosen, err := runcontext.Select(s.Overlays, nil, overlays)
+	chosen, err := runcontext.Select(s.Overlays, s.Tags, overlays)
 	if err != nil || len(written) == 0 || string(written) == "null" {
 		return promise{}, err
 	}

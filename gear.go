@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/tenonrun/tenon/notes"
 	"github.com/tenonrun/tenon/permission"
 	"github.com/tenonrun/tenon/permission/disk"
+	"github.com/tenonrun/tenon/runcontext"
 	"github.com/tenonrun/tenon/tool"
 	"github.com/tenonrun/tenon/tool/files"
 	"github.com/tenonrun/tenon/tool/plan"
@@ -107,6 +109,9 @@ func (b *bench) open(ctx context.Context) (tool.Fence, error) {
 		access = permission.AccessWrite
 	}
 	cfg := b.gear.t.fence(rules, access)
+	if m := b.member(); m != nil && m.Sandboxed {
+		cfg.Directories, cfg.Mode = nil, permission.ModeLocked
+	}
 	cfg.Root, cfg.Directories = b.turn.Dir, append(cfg.Directories, b.turn.Roots...)
 	cfg.Rules = append(slices.Clip(cfg.Rules), b.rules()...)
 	if set, err := b.gear.tools(); err == nil && slices.Contains(set.Names(), bashName) {
@@ -184,7 +189,12 @@ func (g *gear) shell(ctx context.Context, t executor.Turn, f disk.Config) (*shel
 			hide = append(hide, filepath.Join(home, filepath.FromSlash(dir)))
 		}
 	}
+	var show []string
 	roots := slices.Concat([]string{t.Dir}, f.Directories, gitDirs(ctx, t.Roots))
+	if t.Space != "" {
+		show = []string{t.Space}
+		roots = append(slices.DeleteFunc(roots, func(dir string) bool { return dir == t.Space }), openSlots(t.Space, t.Closed)...)
+	}
 	caches, env, err := g.caches()
 	if err != nil {
 		return nil, fmt.Errorf("making the caches of agents: %w", err)
@@ -196,7 +206,7 @@ func (g *gear) shell(ctx context.Context, t executor.Turn, f disk.Config) (*shel
 	slices.Sort(roots[1:])
 	return shell.New(shell.Config{
 		Runner: g.t.runner, Dir: t.Dir, Access: t.Access, Home: home, Marker: string(t.Run), Idle: t.Idle, Env: env,
-		Roots: slices.Compact(roots), Hide: hide, Unset: g.t.backends.keys(), Guard: g.guard(ctx, t, f),
+		Roots: slices.Compact(roots), Hide: hide, Read: show, Unset: g.t.backends.keys(), Guard: g.guard(ctx, t, f),
 	})
 }
 
@@ -224,6 +234,22 @@ func (g *gear) guard(ctx context.Context, t executor.Turn, f disk.Config) *guard
 	c.Git = append(c.Git, gitDirs(ctx, roots)...)
 	g.guards[key] = guard.New(c)
 	return g.guards[key]
+}
+
+// openSlots are the directories of a workspace that commands may write: those that
+// are not closed.
+func openSlots(space string, closed []string) []string {
+	entries, err := os.ReadDir(space)
+	if err != nil {
+		return nil // a command that would write there is told
+	}
+	var list []string
+	for _, e := range entries {
+		if dir := filepath.Join(space, e.Name()); e.IsDir() && !slices.Contains(closed, dir) && e.Name() != runcontext.SlotRepos.Dir() {
+			list = append(list, dir)
+		}
+	}
+	return list
 }
 
 // gitDirs are the common directories of work trees: a commit in a linked one

@@ -38,6 +38,7 @@ type Request struct {
 	Draft      bool                   // drafts of agents and compositions too: the run is not reproducible
 	UpdateLock bool                   // resolve agents anew, whatever the lock says
 	dry        bool                   // nothing is kept
+	site       *site                  // that the agent works in; nil is none
 	Args       json.RawMessage        // of a script: JSON; nil is undefined
 	Script     workflow.ScriptOptions // bounds of a script
 }
@@ -394,6 +395,9 @@ func (t *Tenon) preflightNode(q Request, n load.NodeInfo, budget workflow.Budget
 	}
 	if _, err := t.backends.executor(n.Traits.Provider); err != nil {
 		return fmt.Errorf("node %s of %s: %w", n.Node, q.Workflow.Name, err)
+	}
+	if n.Traits.Model == "" {
+		return nil // the matrix chooses one of the provider's
 	}
 	if budget.MaxCostUSD > 0 && !t.backends.priced(n.Traits.Provider, n.Traits.Model) {
 		return workflow.Errorf(workflow.CodeCostUnknown, "node %s of %s: the cost of provider %q is not known, so a budget of $%g cannot hold", n.Node, q.Workflow.Name, n.Traits.Provider, budget.MaxCostUSD).

@@ -24,6 +24,7 @@ type Workflow struct {
 	// Definition is empty but for names.
 	Script *script.Meta
 
+	site     *site              // that its agent works in
 	defaults scripts.Resolution // what the args of a saved script are merged over
 }
 

@@ -7,11 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
-	"github.com/tenonrun/tenon/composition"
 	"github.com/tenonrun/tenon/internal/source"
+	"github.com/tenonrun/tenon/internal/text"
 	"github.com/tenonrun/tenon/project"
 	"github.com/tenonrun/tenon/runcontext"
 	"github.com/tenonrun/tenon/workflow"
@@ -25,7 +24,10 @@ const manifestsDir = "workspaces"
 func (t *Tenon) Manifest(nameOrFile string) (*runcontext.Manifest, error) {
 	path := nameOrFile
 	if !isManifest(nameOrFile) {
-		path = filepath.Join(t.Project.Root, project.Folder, manifestsDir, nameOrFile+".yaml")
+		var err error
+		if path, err = t.manifestFile(nameOrFile); err != nil {
+			return nil, err
+		}
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -41,6 +43,27 @@ func (t *Tenon) Manifest(nameOrFile string) (*runcontext.Manifest, error) {
 		name = rel
 	}
 	return runcontext.Compile(name, data, bases)
+}
+
+// manifestFile finds the file of a manifest of the project.
+func (t *Tenon) manifestFile(name string) (string, error) {
+	files, err := t.Manifests()
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	for _, path := range files {
+		base := filepath.Base(path)
+		names = append(names, strings.TrimSuffix(base, filepath.Ext(base)))
+		if names[len(names)-1] == name {
+			return path, nil
+		}
+	}
+	e := workflow.Errorf(workflow.CodeInvalidArguments, "there is no workspace manifest %q", name)
+	if near := text.Nearest(name, names); near != "" {
+		return "", e.WithHint("did you mean %q? manifests are in %s/%s", near, project.Folder, manifestsDir)
+	}
+	return "", e.WithHint("manifests are in %s/%s", project.Folder, manifestsDir)
 }
 
 // Manifests are the files of the project's workspace manifests.
@@ -95,50 +118,4 @@ func (t *Tenon) bases() (map[string][]byte, error) {
 		}
 	}
 	return out, nil
-}
-
-// narrowed is what a workspace takes from all who work in it.
-func narrowed(block json.RawMessage) []composition.Plane {
-	var w struct {
-		Permissions struct{ Tools composition.ToolGates }
-	}
-	if json.Unmarshal(block, &w) != nil || w.Permissions.Tools.Allow == nil && w.Permissions.Tools.Deny == nil {
-		return nil // what is wrong with it is told where it is compiled
-	}
-	return []composition.Plane{{Name: "the workspace", Gates: w.Permissions.Tools}}
-}
-
-// narrow takes from an agent, and from all that it starts, what a workspace forbids.
-func (m *member) narrow(w *runcontext.Workspace) {
-	said := composition.Compose(composition.Plane{Name: "the workspace", Gates: composition.ToolGates(w.Permissions.Tools)})
-	m.Rules = append(m.Rules, said.Rules...)
-	m.Denied = slices.Compact(slices.Sorted(slices.Values(append(m.Denied, said.Denied...))))
-	for _, c := range m.Children {
-		c.narrow(w)
-	}
-}
-
-// unmounted tells what a workspace asks for and does not get.
-func unmounted(w *runcontext.Workspace) []string {
-	var out []string
-	say := func(there bool, what string) {
-		if there {
-			out = append(out, what+" of the workspace are not mounted by this version")
-		}
-	}
-	say(len(w.Skills) > 0, "skills")
-	say(len(w.Selections) > 0, "selections of tools")
-	var sources []string
-	for _, m := range w.Mounts {
-		if len(m.Spaces)+len(m.ExternalProjects)+len(m.Work) > 0 {
-			sources = append(sources, string(m.Slot))
-		}
-	}
-	say(len(sources) > 0, "the sources in "+strings.Join(sources, ", "))
-	templates := false
-	for _, s := range w.Seeds {
-		templates = templates || s.Template != ""
-	}
-	say(templates, "templates")
-	return out
 }

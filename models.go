@@ -14,6 +14,7 @@ import (
 
 	"github.com/tenonrun/tenon/composition"
 	"github.com/tenonrun/tenon/executor"
+	"github.com/tenonrun/tenon/executor/native"
 	"github.com/tenonrun/tenon/piece/agent"
 	"github.com/tenonrun/tenon/project"
 	"github.com/tenonrun/tenon/provider"
@@ -36,18 +37,39 @@ type session struct {
 	Lock       *composition.Lock    `json:"lock,omitempty"`     // what the names of agents stood for
 	Specs      map[string]string    `json:"specs,omitempty"`    // of deliverables, by name: their text
 	Overlays   []runcontext.Overlay `json:"overlays,omitempty"` // of specifications
+	Tags       []string             `json:"tags,omitempty"`     // of overlays that apply unasked
 	Warnings   []string             `json:"warnings,omitempty"` // of its making, such as drafts
 	AgentsMD   *string              `json:"agentsMd,omitempty"` // the repository's; nil in old runs and those without agents
 
 	matrix *routing.Matrix
-	bound  *runcontext.Workspace // in place of that of the composition; of no run
-	money  bool                  // the run has a limit of it
+	money  bool // the run has a limit of it
 }
 
 // sessions are those of the runs that this process drives.
 type sessions struct {
 	mu   sync.Mutex
 	made map[workflow.RunID]*session
+}
+
+// matrices keeps the matrix that was read last: a run asks for it more than once, and
+// it may have many rules.
+type matrices struct {
+	mu   sync.Mutex
+	text string
+	last *routing.Matrix
+}
+
+func (c *matrices) load(text string, providers func() []routing.Provider) (*routing.Matrix, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last != nil && c.text == text {
+		return c.last, nil
+	}
+	m, err := routing.Load(filepath.Join(project.Folder, modelsFile), []byte(text), providers())
+	if err == nil {
+		c.text, c.last = text, m
+	}
+	return m, err
 }
 
 // readModels returns the text of the project's models.yaml; "" without one.
@@ -72,7 +94,7 @@ func (t *Tenon) Models(bind ...string) (*routing.Matrix, error) {
 }
 
 func (t *Tenon) matrixOf(text string, bind []string) (*routing.Matrix, error) {
-	m, err := routing.Load(filepath.Join(project.Folder, modelsFile), []byte(text), t.backends.routed())
+	m, err := t.matrices.load(text, t.backends.routed)
 	if err != nil || len(bind) == 0 {
 		return m, err
 	}
@@ -83,6 +105,9 @@ func (t *Tenon) matrixOf(text string, bind []string) (*routing.Matrix, error) {
 // workflow names may be wanted.
 func (t *Tenon) begin(ctx context.Context, q Request, more ...agent.Name) (*session, error) {
 	s := &session{Bind: q.Models, Dimensions: q.Dimensions}
+	if q.Workflow != nil && q.site == nil {
+		q.site = q.Workflow.site
+	}
 	var err error
 	if s.Models, err = t.readModels(); err != nil {
 		return nil, err
@@ -107,13 +132,16 @@ func (t *Tenon) begin(ctx context.Context, q Request, more ...agent.Name) (*sess
 	// Specifications that nodes name were judged when the workflow was loaded.
 	overlays, err := t.readOverlays()
 	specs, bad := t.readSpecs()
-	s.Overlays, s.Specs = overlays, specs
+	s.Overlays, s.Specs, s.Tags = overlays, specs, t.Project.Config.Tags
 	for _, err := range []error{err, bad} {
 		if err != nil {
 			s.Warnings = append(s.Warnings, err.Error())
 		}
 	}
-	return s, t.modelled(s, q.Workflow)
+	if err := t.modelled(s, q.Workflow, t.budget(workflow.Budget{}, q.Budget).MaxCostUSD); err != nil {
+		return nil, err
+	}
+	return s, t.rehearse(ctx, s, q.Workflow)
 }
 
 // value is what the first event keeps: nothing where there is nothing to keep.
@@ -266,8 +294,7 @@ func (r router) affords(ctx context.Context, t executor.Turn) error {
 	if !limited || r.t.backends.priced(t.Provider, t.Model) {
 		return nil
 	}
-	return workflow.Errorf(workflow.CodeCostUnknown, "%s: the price of model %s of provider %s is not known, so a limit of money cannot hold", t.Node, cmp.Or(t.Model, "by default"), t.Provider).
-		WithHint("give it a price in " + project.Folder + "/" + modelsFile + ", or limit tokens instead")
+	return fmt.Errorf("%s: %w", t.Node, unpriced(routing.Model{Provider: t.Provider, Model: t.Model}))
 }
 
 func (r router) decide(ctx context.Context, t executor.Turn) (routing.Decision, error) {
@@ -310,6 +337,26 @@ func (r router) left(ctx context.Context, h executor.Host, key string, why error
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// elsewhere is the model for calls of a turn with a purpose of their own, where a
+// rule of the matrix speaks about that purpose.
+func (t *Tenon) elsewhere(ctx context.Context, turn executor.Turn, purpose string) (native.Where, bool) {
+	s, err := t.session(ctx, turn.Run)
+	if err != nil {
+		return native.Where{}, false // the turn itself has been told
+	}
+	turn.Model, turn.Route.Composition, turn.Route.Preferred, turn.Route.Parent, turn.Route.Purpose = "", "", "", "", purpose
+	d, err := s.matrix.Decide(t.request(s, "", turn))
+	if err != nil || !slices.Contains(d.MatchedDimensions, "purpose") {
+		return native.Where{}, false
+	}
+	m := d.Models[0]
+	if _, err := t.backends.executor(m.Provider); err != nil || s.money && !t.backends.priced(m.Provider, m.Model) {
+		return native.Where{}, false
+	}
+	made, err := t.backends.get(m.Provider)
+	return native.Where{Provider: made.provider, Model: m.Model, Reason: d.String(), Rule: *d.MatchedRuleID}, err == nil
 }
 
 // request is what the matrix is asked about a turn.

@@ -29,6 +29,7 @@ func (t *Tenon) spawn(ctx context.Context, parent executor.Turn, task tool.Task)
 		Dir: parent.Dir, Roots: parent.Roots, Space: parent.Space, Closed: parent.Closed, Env: parent.Env, Timeout: parent.Timeout, Idle: parent.Idle,
 		Route: executor.Route{Group: parent.Route.Group, Parent: parent.Provider + "/" + parent.Model},
 	}
+	turn.Limits = costly(nil, parent.Limits)
 	if task.Agent == "" || task.Agent == likeItself {
 		turn.Role, turn.Instructions, turn.Def, turn.Tools, turn.MaxTurns = parent.Role, parent.Instructions, parent.Def, parent.Tools, parent.MaxTurns
 		turn.Provider, turn.Model, turn.Route.Agent = parent.Provider, parent.Model, parent.Route.Agent
@@ -41,18 +42,15 @@ func (t *Tenon) spawn(ctx context.Context, parent executor.Turn, task tool.Task)
 		return native.Child{}, unknownAgent(task.Agent, below)
 	}
 	turn.Role, turn.Instructions, turn.Def, turn.MaxTurns = m.Name, m.Prompt, def, m.Turns
-	turn.Route.Agent, turn.Route.Skill = m.Slug, m.Skill
+	turn.Route = m.route(parent.Route.Group)
+	turn.Route.Parent = parent.Provider + "/" + parent.Model
+	turn.Limits = costly(m.Limits, parent.Limits)
 	if !m.writes() {
 		turn.Access = workflow.EffectRead
 	}
-	if m.Override {
-		turn.Route.Composition = m.Model
-	} else {
-		turn.Route.Preferred = m.Model
-	}
 	d, err := s.matrix.Decide(t.request(s, "", turn))
 	if err != nil {
-		return native.Child{}, fmt.Errorf("the agent %s: %w", m.Name, err)
+		return native.Child{}, &tool.Failed{What: fmt.Sprintf("the agent %s cannot be started", m.Name), Next: "ask another agent, or do the work yourself", Err: err}
 	}
 	turn.Provider, turn.Model = d.Models[0].Provider, d.Models[0].Model
 	c := native.Child{
@@ -62,6 +60,17 @@ func (t *Tenon) spawn(ctx context.Context, parent executor.Turn, task tool.Task)
 		c.Rule = *d.MatchedRuleID
 	}
 	return c, nil
+}
+
+// costly is whether a limit of money holds for an agent: its own, or one above. The
+// limits themselves are in its account.
+func costly(own, above *workflow.AgentLimits) *workflow.AgentLimits {
+	for _, l := range []*workflow.AgentLimits{own, above} {
+		if l != nil && l.MaxCostUSD != nil {
+			return &workflow.AgentLimits{MaxCostUSD: l.MaxCostUSD}
+		}
+	}
+	return nil
 }
 
 // below are the agents that the agent of a turn may start, by the name of their

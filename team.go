@@ -2,6 +2,7 @@ package tenon
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tenonrun/tenon/composition"
+	"github.com/tenonrun/tenon/composition/bounds"
 	"github.com/tenonrun/tenon/permission"
 	"github.com/tenonrun/tenon/piece/agent"
 	"github.com/tenonrun/tenon/workflow"
@@ -28,9 +30,10 @@ type member struct {
 	Skill       string                `json:"skill,omitempty"`
 	Skills      []pinnedSkill         `json:"skills,omitempty"`
 	Selections  []json.RawMessage     `json:"selections,omitempty"`
-	Rules       []permission.Rule     `json:"rules,omitempty"`  // with those of all above it
-	Denied      []string              `json:"denied,omitempty"` // tools that it has and may not use
-	Limits      *workflow.AgentLimits `json:"limits,omitempty"` // that begin here
+	Rules       []permission.Rule     `json:"rules,omitempty"`     // with those of all above it
+	Denied      []string              `json:"denied,omitempty"`    // tools that it has and may not use
+	Sandboxed   bool                  `json:"sandboxed,omitempty"` // nobody is asked whether it may do more than its fence allows
+	Limits      *workflow.AgentLimits `json:"limits,omitempty"`    // that begin here
 	Children    []*member             `json:"children,omitempty"`
 	// Of the root of a tree.
 	Tree       workflow.Digest `json:"tree,omitempty"` // of the resolved composition
@@ -77,6 +80,9 @@ func tree(r *composition.Resolution) (*member, error) {
 	for _, it := range r.Items {
 		described[string(it.Kind)+" "+it.Ref().String()] = it.Description()
 	}
+	if err := unheld(r); err != nil {
+		return nil, err
+	}
 	m := grown(r.Composition.Root, narrowed(r.Composition.Workspace), described)
 	d, err := r.Composition.Digest()
 	if err != nil {
@@ -87,19 +93,20 @@ func tree(r *composition.Resolution) (*member, error) {
 	return m, err
 }
 
-func grown(n *composition.ResolvedNode, above []composition.Plane, described map[string]string) *member {
+func grown(n *composition.ResolvedNode, above []bounds.Plane, described map[string]string) *member {
 	planes := append(slices.Clip(above), n.Planes()...)
-	said := composition.Compose(planes...)
+	said := bounds.Compose(planes...)
 	m := &member{
 		Name: n.Name(), Slug: n.Agent.Slug, Version: n.Agent.Version, Digest: workflow.Digest(n.Agent.Digest), Prompt: n.Prompt(),
 		Description: described[string(composition.KindAgent)+" "+n.Agent.Ref().String()], Rules: said.Rules, Denied: said.Denied,
 	}
 	m.Model, m.Override = n.Model()
+	m.Sandboxed = n.Capability().Reach == bounds.ReachSandbox
 	if n.Declared {
 		m.Limits = n.Limits.Agent()
 	}
 	if def := n.Definition; def != nil {
-		m.Turns, m.Skill = def.MaxTurns, def.Skill
+		m.Turns, m.Skill, m.Description = def.MaxTurns, def.Skill, cmp.Or(m.Description, def.Description)
 	}
 	for _, s := range n.Skills {
 		m.Skills = append(m.Skills, pinnedSkill{s.Slug, s.Version, s.Digest, described[string(composition.KindSkill)+" "+s.Ref().String()]})
@@ -150,11 +157,10 @@ func (t *Tenon) gather(ctx context.Context, q Request, names []agent.Name, pinne
 		return err
 	}
 	for _, n := range names {
-		kind, name := composition.KindAgent, n.Agent
-		if n.Composition != "" {
-			kind, name = composition.KindComposition, n.Composition
+		r, err := q.site.resolve(a, n, a.options(q.Draft))
+		if err == nil {
+			_, err = workspaceOf(r)
 		}
-		r, err := a.Resolve(kind, name, a.options(q.Draft))
 		if err == nil {
 			err = add(teamKey(n), r)
 		}

@@ -89,6 +89,7 @@ type Tenon struct {
 	scripts  *Scripts
 	gear     *gear
 	sessions sessions
+	matrices matrices
 	agents   func() (*Agents, error) // as they were when they were first asked for
 	redact   *text.Redactor
 	runner   *process.Runner
@@ -129,7 +130,7 @@ func Open(ctx context.Context, cfg Config) (*Tenon, error) {
 	t.scripts = newScripts(t)
 	t.gear = newGear(t, memory)
 	t.backends.equip = t.gear.equip
-	t.backends.spawn = t.spawn
+	t.backends.spawn, t.backends.elsewhere = t.spawn, t.elsewhere
 	t.agents = sync.OnceValues(func() (*Agents, error) { return t.Agents(ctx) })
 	t.backends.matrix = sync.OnceValues(func() (*routing.Matrix, error) { return t.Models() })
 	if t.pieces, err = registry(p, t.runner, t.redact, t.backends, memory,

@@ -81,6 +81,7 @@ func (t *Tenon) prepare(ctx context.Context, o agent.Order) (agent.Workspace, er
 		if out.Env, out.Warnings, err = t.environ(sc.workspace); err != nil {
 			return out, err
 		}
+		out.Warnings = append(out.Warnings, unmounted(sc.workspace)...)
 	}
 	if out.Env == nil {
 		out.Env = map[string]string{}
@@ -133,10 +134,8 @@ func (t *Tenon) scene(s *session, o agent.Order) (*scene, error) {
 		return nil, err
 	}
 	switch {
-	case s.bound != nil:
-		sc.workspace = s.bound
 	case len(m.Workspace) > 0 && string(m.Workspace) != "null":
-		block, err := runcontext.CompileBlock(m.Workspace)
+		block, err := compiled(m.Workspace)
 		if err == nil {
 			sc.workspace, err = block.Bind(o.Inputs, "workflow")
 		}
@@ -166,7 +165,14 @@ func (s *session) contract(sc *scene, o agent.Order) error {
 // mounts lists what stands in the workspace.
 func (t *Tenon) mounts(sc *scene, inputs json.RawMessage) error {
 	if sc.workspace != nil {
-		sc.entries = sc.workspace.Entries()
+		if err := t.templates(sc); err != nil {
+			return err
+		}
+		read, err := t.references(sc.workspace)
+		if err != nil {
+			return err
+		}
+		sc.entries = append(sc.workspace.Entries(), read...)
 	} else {
 		if len(inputs) == 0 {
 			inputs = json.RawMessage("{}")
@@ -251,6 +257,9 @@ func (t *Tenon) render(sc *scene, plan runcontext.Plan) (runcontext.Rendered, er
 		Model: sc.model, Tools: toolNames(), Denied: m.Denied, Selections: m.Selections,
 		Contract: sc.contract, Overlays: sc.overlays, Plan: plan, Workspace: sc.workspace,
 		Private: []string{t.Project.State, t.Project.Root},
+	}
+	if w := sc.workspace; w != nil {
+		in.Agent.Role, in.Agent.Stage = w.Agent.Role, w.Agent.Stage
 	}
 	if m.Name != m.Slug {
 		in.Agent.Alias = m.Name

@@ -14,6 +14,7 @@ import (
 // alone are the flags of an agent or a composition that runs by itself.
 type alone struct {
 	agent, composition string
+	manifest           string
 	access             string
 	deliverable        string
 	onViolation        string
@@ -26,13 +27,16 @@ func (s *alone) flags(c *cobra.Command) {
 	f.StringVar(&s.deliverable, "deliverable", "", "specification of .tenon/specs that the result has to meet")
 	f.StringVar(&s.onViolation, "on-violation", "", "when it does not: correct, fail or continue (default: as the specification says)")
 	f.StringArrayVar(&s.overlays, "overlay", nil, "overlay of the specification, by id or tag; repeatable")
-	f.StringArrayVar(&s.limits, "limits", nil, "limits of the agent with all that it starts: maxDepth, maxFanout, maxSpawns, tokenBudget, maxCostUsd, maxDuration, strict; `KEY=VALUE,...`")
+	f.StringArrayVar(&s.limits, "limits", nil, "limits of the agent with all that it starts: maxDepth, maxFanout, maxSpawns, tokenBudget, maxCostUsd, maxDuration, soft, grace, strict; `KEY=VALUE,...`")
 	f.StringVar(&s.access, "access", "", "what the agent may do to the work tree: read or write (default write)")
 }
 
+// given reports whether an agent is to run by itself.
+func (s *alone) given() bool { return s.agent+s.composition+s.manifest != "" }
+
 // load makes the workflow of one node.
 func (s *alone) load(a *app, t *tenon.Tenon, prompt string, l *launch) (tenon.Request, error) {
-	q := tenon.Alone{Agent: s.agent, Composition: s.composition, Prompt: prompt, Access: workflow.Effect(s.access), Deliverable: s.deliverable,
+	q := tenon.Alone{Agent: s.agent, Composition: s.composition, Manifest: s.manifest, Prompt: prompt, Access: workflow.Effect(s.access), Deliverable: s.deliverable,
 		OnViolation: s.onViolation, Overlays: s.overlays, Verify: len(l.verify) > 0}
 	if s.access != "" && s.access != string(workflow.EffectRead) && s.access != string(workflow.EffectWrite) {
 		return tenon.Request{}, usage(fmt.Errorf("--access %s: there are read and write", s.access))

@@ -14,7 +14,6 @@ import (
 	"github.com/tenonrun/tenon/cli/plain"
 	"github.com/tenonrun/tenon/composition"
 	"github.com/tenonrun/tenon/composition/diff"
-	"github.com/tenonrun/tenon/runcontext"
 	"github.com/tenonrun/tenon/workflow"
 )
 
@@ -112,27 +111,13 @@ func checkManifest(t *tenon.Tenon, file string) checked {
 
 // checkItem checks an agent, a skill or a composition with all that it refers to.
 func checkItem(all *tenon.Agents, it *composition.Item, draft bool) checked {
-	o := composition.Options{Draft: draft}
 	r := checked{Kind: string(it.Kind), Name: cmp.Or(it.Name(), it.Source), Source: it.Source, Problems: findingsOf(it.Err), Warnings: findingsOf(it.Warnings)}
-	var err error
-	var found *composition.Resolution
-	switch {
-	case it.Err != nil:
-	case it.Kind == composition.KindComposition:
-		if found, err = composition.ResolveItem(all.Catalog, it, o); err == nil && len(it.Composition.Workspace) > 0 {
-			_, err = runcontext.CompileBlock(it.Composition.Workspace)
-		}
-	case it.Kind == composition.KindAgent:
-		found, err = composition.ResolveAgent(all.Catalog, it.Ref(), o)
-	}
+	found, err := all.Check(it, draft)
 	if found != nil {
 		r.Warnings = findingsOf(found.Warnings)
 	}
 	r.Problems = append(r.Problems, findingsOf(err)...)
 	for i, p := range r.Problems {
-		if p.File == "" && p.Pointer != "" { // of the workspace block, which has no lines of its own
-			r.Problems[i].Message = "workspace" + p.Pointer + ": " + p.Message
-		}
 		r.Problems[i].File = cmp.Or(p.File, it.Source)
 	}
 	r.Valid = len(r.Problems) == 0

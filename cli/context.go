@@ -29,7 +29,7 @@ func (a *app) contextCmd() *cobra.Command {
 func (a *app) renderCmd() *cobra.Command {
 	var s alone
 	var in inputs
-	var out, node, manifest string
+	var out, node string
 	var draft bool
 	c := &cobra.Command{
 		Use:   "render",
@@ -46,16 +46,16 @@ same bytes and digests on every machine.`,
 	f.StringVar(&s.composition, "composition", "", "composition, NAME[@VERSION]; the context is that of its root")
 	f.StringVar(&s.deliverable, "deliverable", "", "specification of .tenon/specs that the result has to meet")
 	f.StringArrayVar(&s.overlays, "overlay", nil, "overlay of the specification, by id or tag; repeatable")
-	f.StringVar(&manifest, "manifest", "", "workspace manifest: a file, or the name of one in .tenon/workspaces; it names the agent")
+	f.StringVar(&s.manifest, "manifest", "", "workspace manifest: a file, or the name of one in .tenon/workspaces; it names the agent")
 	f.StringVar(&node, "node", "", "node of a workflow that the agent works in (default: as when it runs by itself)")
 	f.StringVar(&out, "out", "", "write the files into this directory")
 	f.BoolVar(&draft, "draft", false, "drafts too")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		return a.named(cmd.Context(), func(t *tenon.Tenon, all *tenon.Agents) error {
-			if err := s.choose(all, manifest); err != nil {
+			if err := s.choose(all); err != nil {
 				return err
 			}
-			q := tenon.ContextRequest{Agent: s.agent, Composition: s.composition, Deliverable: s.deliverable, Overlays: s.overlays, Draft: draft, Node: node, Manifest: manifest}
+			q := tenon.ContextRequest{Agent: s.agent, Composition: s.composition, Deliverable: s.deliverable, Overlays: s.overlays, Draft: draft, Node: node, Manifest: s.manifest}
 			given, err := in.read(a, nil)
 			if err == nil && len(given) > 0 {
 				q.Inputs, err = json.Marshal(given)
@@ -83,11 +83,11 @@ same bytes and digests on every machine.`,
 }
 
 // choose takes the only composition where nothing is named.
-func (s *alone) choose(all *tenon.Agents, manifest string) error {
+func (s *alone) choose(all *tenon.Agents) error {
 	if s.agent != "" && s.composition != "" {
 		return usage(errors.New("give --agent or --composition, not both"))
 	}
-	if s.agent != "" || s.composition != "" || manifest != "" {
+	if s.given() {
 		return nil
 	}
 	var names []string

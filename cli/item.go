@@ -9,6 +9,7 @@ import (
 	"github.com/tenonrun/tenon"
 	"github.com/tenonrun/tenon/cli/plain"
 	"github.com/tenonrun/tenon/composition"
+	"github.com/tenonrun/tenon/composition/bounds"
 )
 
 // itemView is what show knows about an agent, a skill or a composition.
@@ -81,11 +82,11 @@ func lookUp(all *tenon.Agents, n tenon.Named, draft bool) (itemView, error) {
 	if err != nil {
 		return v, err
 	}
-	said := composition.Compose(planes...)
+	said := bounds.Compose(planes...)
 	for i := range said.Rules {
 		v.Rules = append(v.Rules, said.Rules[i].String())
 	}
-	v.Resolved, v.Denied, v.Drafts, v.Warnings = &r.Composition, said.Denied, r.Drafts, findingsOf(r.Warnings)
+	v.Resolved, v.Denied, v.Drafts, v.Warnings = &r.Composition, said.Denied, r.Drafts, findingsOf(append(r.Warnings, all.Modelless(r)...))
 	v.Tree, err = r.Composition.Digest()
 	return v, err
 }
@@ -117,8 +118,8 @@ func (a *app) itemText(v itemView) {
 		line("resolved", v.Tree)
 		a.tree(v.Resolved.Root, 2)
 	}
-	if v.Agent != nil {
-		line("prompt", plain.Indent(v.Agent.Prompt))
+	if v.Agent != nil && v.Resolved != nil {
+		line("prompt", plain.Indent(v.Resolved.Root.Prompt())) // with what it extends
 	}
 	for _, r := range v.Versions {
 		line("version", fmt.Sprintf("%s  revision %d, %s, %s", r.Version, r.Revision, r.Tier, r.state()))
@@ -132,6 +133,9 @@ func (a *app) tree(n *composition.ResolvedNode, indent int) {
 		text = n.Alias + ": " + text
 	}
 	text += " (" + string(n.Agent.Tier) + ")"
+	for _, b := range n.Extends {
+		text += ", extends " + b.Ref().String()
+	}
 	if model, override := n.Model(); model != "" {
 		text += ", model " + model
 		if override {

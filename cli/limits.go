@@ -11,7 +11,7 @@ import (
 	"github.com/tenonrun/tenon/workflow"
 )
 
-var limitNames = []string{"maxDepth", "maxFanout", "maxSpawns", "tokenBudget", "maxCostUsd", "maxDuration", "strict"}
+var limitNames = []string{"maxDepth", "maxFanout", "maxSpawns", "tokenBudget", "maxCostUsd", "maxDuration", "soft", "grace", "strict"}
 
 // parseLimits reads --limits; nil without any.
 func parseLimits(list []string) (*workflow.AgentLimits, error) {
@@ -60,6 +60,10 @@ func limitOne(l *workflow.AgentLimits, key, value string) error {
 			return errors.New("it needs a duration over 0, such as 90s")
 		}
 		l.MaxDurationMs = &ms
+	case "soft":
+		return part(&l.Soft, value, true)
+	case "grace":
+		return part(&l.Grace, value, false)
 	case "strict":
 		strict, err := strconv.ParseBool(first(value, "true"))
 		if err != nil {
@@ -84,6 +88,16 @@ func whole(to **int, value string, low, high int) error {
 	return nil
 }
 
+// part reads a part of a whole; over says that it cannot be nothing.
+func part(to **float64, value string, over bool) error {
+	f, err := strconv.ParseFloat(value, 64)
+	if err != nil || !(f >= 0 && f <= 1) || over && f == 0 {
+		return errors.New("it needs a part between 0 and 1, such as 0.8")
+	}
+	*to = &f
+	return nil
+}
+
 // boundsText tells limits in one line.
 func boundsText(l *workflow.AgentLimits) string {
 	if l == nil {
@@ -103,6 +117,8 @@ func boundsText(l *workflow.AgentLimits) string {
 	if l.MaxDurationMs != nil {
 		parts = append(parts, fmt.Sprint("maxDuration ", time.Duration(*l.MaxDurationMs)*time.Millisecond))
 	}
+	add("soft", l.Soft != nil, value(l.Soft))
+	add("grace", l.Grace != nil, value(l.Grace))
 	if l.Strict {
 		parts = append(parts, "strict")
 	}

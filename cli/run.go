@@ -122,7 +122,7 @@ func (a *app) runCmd() *cobra.Command {
 		Short: "Start a workflow and stay with it until it ends or waits",
 		Long: `A script takes ARGS, as JSON or as plain text; tenon script ls lists scripts.
 
-With --agent or --composition, the argument is a prompt: what the agent shall do,
+With --agent, --composition or --manifest, the argument is a prompt: what the agent shall do,
 or - for standard input. The agent runs by itself, without a workflow around it.`,
 		Example: `  tenon run fix -i issue=123
   tenon run ./release.yaml --inputs inputs.json --jsonl
@@ -134,8 +134,9 @@ or - for standard input. The agent runs by itself, without a workflow around it.
 	l.flags(c)
 	c.Flags().StringVar(&l.agent, "agent", "", "run this agent, NAME[@VERSION], by itself")
 	c.Flags().StringVar(&l.composition, "composition", "", "run this composition, NAME[@VERSION], by itself")
+	c.Flags().StringVar(&l.manifest, "manifest", "", "workspace manifest that it works in: a file, or the name of one in .tenon/workspaces; it names an agent, too")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := l.scriptArgs.positional(args[1:], l.agent+l.composition != ""); err != nil {
+		if err := l.scriptArgs.positional(args[1:], l.given()); err != nil {
 			return err
 		}
 		return a.launch(cmd, l, args[0])
@@ -196,18 +197,18 @@ func rehearsed(models []string) []string {
 
 // together refuses flags that do not go with each other.
 func (l *launch) together(cmd *cobra.Command) error {
-	by := l.agent != "" || l.composition != ""
+	by := l.given()
 	if l.agent != "" && l.composition != "" {
 		return usage(errors.New("give --agent or --composition, not both"))
 	}
 	for _, name := range []string{"deliverable", "on-violation", "overlay", "limits", "access"} {
 		if !by && cmd.Flags().Changed(name) {
-			return usage(fmt.Errorf("--%s goes with --agent or --composition: in a workflow it stands in the params of a node of kind agent", name))
+			return usage(fmt.Errorf("--%s goes with --agent, --composition or --manifest: in a workflow it stands in the params of a node of kind agent", name))
 		}
 	}
 	for _, name := range []string{"change", "tickets", "spec"} {
 		if by && cmd.Flags().Changed(name) {
-			return usage(fmt.Errorf("--%s goes with a workflow, not with --agent or --composition", name))
+			return usage(fmt.Errorf("--%s goes with a workflow, not with --agent, --composition or --manifest", name))
 		}
 	}
 	return nil
@@ -215,7 +216,7 @@ func (l *launch) together(cmd *cobra.Command) error {
 
 // request loads what is to be run, with its inputs.
 func (l *launch) request(a *app, t *tenon.Tenon, what string) (tenon.Request, error) {
-	if l.agent != "" || l.composition != "" {
+	if l.given() {
 		return l.alone.load(a, t, what, l)
 	}
 	wf, err := t.Load(what)

@@ -18,7 +18,9 @@ import (
 type Agent struct {
 	Slug        string `json:"slug"`
 	Description string `json:"description,omitempty"`
-	Mode        string `json:"mode,omitempty"` // primary, subagent, all; empty is all
+	Extends     *Ref   `json:"extends,omitempty"`    // the agent whose definition this one goes on from
+	PromptMode  string `json:"promptMode,omitempty"` // append (default), replace: what the prompt is to that of Extends
+	Mode        string `json:"mode,omitempty"`       // primary, subagent, all; empty is all
 	Model       *Model `json:"model,omitempty"`
 	// Tools are those that the agent may use; nil is all there are. The floor tools
 	// that are not among them are still there and denied.
@@ -95,6 +97,8 @@ func (m *Model) check() string {
 type front struct {
 	Name            string             `json:"name"`
 	Description     string             `json:"description"`
+	Extends         *Ref               `json:"extends"`
+	PromptMode      string             `json:"promptMode"`
 	Version         json.RawMessage    `json:"version"`
 	Lifecycle       Lifecycle          `json:"lifecycle"`
 	Model           *Model             `json:"model"`
@@ -142,7 +146,7 @@ func ReadAgent(name, slug string, data []byte) Item {
 		r.say("/name", FindingValue, "", "%v", err)
 	}
 	r.Agent = &Agent{
-		Slug: it.Slug, Description: f.Description, Mode: f.Mode, Model: f.Model, Permissions: f.Permissions, Skill: f.Skill, Limits: f.Limits,
+		Slug: it.Slug, Description: f.Description, Extends: f.Extends, PromptMode: f.PromptMode, Mode: f.Mode, Model: f.Model, Permissions: f.Permissions, Skill: f.Skill, Limits: f.Limits,
 		Capability: f.Capability, MaxTurns: max(f.MaxTurns, f.Steps), Prompt: prompt, doc: doc,
 	}
 	r.fill(&f)
@@ -204,6 +208,9 @@ func (r *agentReader) fill(f *front) {
 	}
 	if f.Temperature != nil && r.Model != nil && r.Model.Temperature == nil {
 		r.Model.Temperature = f.Temperature
+	}
+	if r.Extends != nil {
+		r.ref("/extends", KindAgent, r.Extends)
 	}
 	r.tools(f.Tools)
 	for _, name := range r.words(f.DisallowedTools) {

@@ -83,7 +83,7 @@ func (c *Catalog) Shadows() source.Errors {
 				case first == nil:
 					first = it
 				default:
-					e := it.position("")
+					e := it.Position("")
 					e.Code, e.Message = FindingShadow, fmt.Sprintf("the %s %s of the tier %s is hidden by %s (%s)", kind, name, it.Tier, first.Source, first.Tier)
 					e.Hint = "rename one of them, or remove the one that is not wanted"
 					out = append(out, e)

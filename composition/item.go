@@ -64,7 +64,8 @@ func (it *Item) Description() string {
 	return ""
 }
 
-func (it *Item) position(pointer string) source.Error {
+// Position is a finding without words at a place of the item's file.
+func (it *Item) Position(pointer string) source.Error {
 	e := source.Error{File: it.Source, Pointer: pointer}
 	var doc *source.Document
 	switch {

@@ -13,17 +13,10 @@ import (
 // Permissions narrow what an agent may do. Entries of Allow are kept as they were
 // written and grant nothing.
 type Permissions struct {
-	Allow []string  `json:"allow,omitempty"` // rules: Tool or Tool(pattern)
-	Ask   []string  `json:"ask,omitempty"`
-	Deny  []string  `json:"deny,omitempty"`
-	Tools ToolGates `json:"tools,omitzero"`
-}
-
-// ToolGates open and close classes of tools. When Allow is there, a class that is
-// not in it is closed.
-type ToolGates struct {
-	Allow []string `json:"allow,omitzero"`
-	Deny  []string `json:"deny,omitempty"`
+	Allow []string     `json:"allow,omitempty"` // rules: Tool or Tool(pattern)
+	Ask   []string     `json:"ask,omitempty"`
+	Deny  []string     `json:"deny,omitempty"`
+	Tools bounds.Gates `json:"tools,omitzero"`
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

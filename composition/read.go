@@ -177,6 +177,9 @@ func (r *reader) capability(at string, c *bounds.Capability) {
 			}
 		}
 	}
+	if c.MaxRisk != "" {
+		r.warn(at+"/maxRisk", "deny the tools that are too much of a risk", "maxRisk has no effect here")
+	}
 	*c = c.Normal()
 }
 

@@ -60,6 +60,7 @@ func (r *Resolved) Digest() (string, error) { return canon.Digest(r) }
 // children that the composition gives it, then those of its definition.
 type ResolvedNode struct {
 	Agent         Pinned             `json:"agent"`
+	Extends       []Pinned           `json:"extends,omitempty"` // the agents that it extends, the nearest first
 	Alias         string             `json:"alias,omitempty"`
 	Skills        []Pinned           `json:"skills"` // of the definition and of the node, by slug
 	Tools         []bounds.Selection `json:"tools"`  // beside those of the definition
@@ -70,7 +71,7 @@ type ResolvedNode struct {
 	Limits   *bounds.Limits  `json:"limits,omitempty"`
 	Children []*ResolvedNode `json:"children"`
 
-	// Definition is the agent's definition; Declared tells that limits begin here.
+	// Definition is the agent's definition with what it inherits; Declared tells that limits begin here.
 	Definition *Agent `json:"-"`
 	Declared   bool   `json:"-"`
 
@@ -195,11 +196,14 @@ func (r *resolver) composition(it *Item) (*Resolution, error) {
 		own = *c.Capability
 		r.requires(it, "/capability", &own)
 	}
+	if root != nil {
+		r.mounted(it, c.Workspace, root)
+	}
 	if root == nil || len(r.found) > 0 {
 		return nil, r.refusal(it.Name())
 	}
 	if root.Limits == nil && len(root.Children) > 0 {
-		e := it.position("/root")
+		e := it.Position("/root")
 		e.Code, e.Message, e.Hint = FindingLimit, "no agent of the composition has limits", "write limits at the root, such as maxDepth, maxFanout and maxSpawns"
 		r.warnings = append(r.warnings, e)
 	}
@@ -278,7 +282,7 @@ func (r *resolver) refusal(name string) error {
 func (r *resolver) say(from *Item, at string, f fault) {
 	e := source.Error{}
 	if from != nil {
-		e = from.position(at)
+		e = from.Position(at)
 	}
 	e.Code, e.Message, e.Hint = f.code, f.message, f.hint
 	key := e.File + "\x00" + at + "\x00" + f.code + "\x00" + f.message

@@ -1,6 +1,7 @@
 package composition
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,19 +29,28 @@ func (r *resolver) node(from *Item, n *Node, path []string, above *bounds.Limits
 		r.children(from, n, nil, nil, append(path, name), above) // what is wrong below is told too
 		return nil
 	}
-	def := it.Agent
+	chain := r.chain(it)
+	if chain == nil {
+		return nil
+	}
+	def := r.extended(chain)
 	out := &ResolvedNode{
 		Agent: pin(it), Alias: n.Alias, Tools: append([]bounds.Selection{}, n.Tools...), ModelOverride: n.ModelOverride, Instructions: n.Instructions,
 		Permissions: n.Permissions, Limits: n.Limits.Within(def.Limits.Within(above)), Definition: def, Declared: n.Limits != nil || def.Limits != nil,
 		Children: []*ResolvedNode{},
 	}
-	r.skills(from, n, it, out)
-	r.tools(it, "/tools", def.Tools, true)
-	r.tools(from, n.at+"/tools", n.Tools, false)
-	if def.Capability != nil {
-		r.requires(it, "/capability", def.Capability)
+	r.skills(from, n, chain, out)
+	for i, it := range chain {
+		r.tools(it, "/tools", it.Agent.Tools, true)
+		if c := it.Agent.Capability; c != nil {
+			r.requires(it, "/capability", c)
+		}
+		if i > 0 {
+			out.Extends = append(out.Extends, pin(it))
+		}
 	}
-	r.children(from, n, it, out, append(path, name), out.Limits)
+	r.tools(from, n.at+"/tools", n.Tools, false)
+	r.children(from, n, chain, out, append(path, name), out.Limits)
 	return out
 }
 
@@ -48,9 +58,9 @@ func pin(it *Item) Pinned {
 	return Pinned{Org: it.Org, Slug: it.Slug, Version: it.Version, Tier: it.Tier, Digest: it.Digest}
 }
 
-// children resolves the children of a node, then those of the agent's definition
-// that the node does not name itself.
-func (r *resolver) children(from *Item, n *Node, it *Item, out *ResolvedNode, path []string, above *bounds.Limits) {
+// children resolves the children of a node, then those of the agent's definition,
+// and of what it extends, that are not named before.
+func (r *resolver) children(from *Item, n *Node, chain []*Item, out *ResolvedNode, path []string, above *bounds.Limits) {
 	names, agents := map[string]bool{}, map[string]bool{}
 	path = slices.Clip(path)
 	add := func(from *Item, c *Node) {
@@ -67,19 +77,21 @@ func (r *resolver) children(from *Item, n *Node, it *Item, out *ResolvedNode, pa
 		add(from, &n.Children[i])
 		agents[n.Children[i].Agent.Name()] = true
 	}
-	if it == nil {
-		return
-	}
-	for i := range it.Agent.Agents {
-		if c := &it.Agent.Agents[i]; !agents[c.Agent.Name()] {
-			add(it, c)
+	for _, it := range chain {
+		for i := range it.Agent.Agents {
+			if c := &it.Agent.Agents[i]; !agents[c.Agent.Name()] {
+				add(it, c)
+			}
+		}
+		for i := range it.Agent.Agents {
+			agents[it.Agent.Agents[i].Agent.Name()] = true
 		}
 	}
 }
 
-// skills pins the skills of the definition and of the node; the node's reference
-// takes the place of the definition's.
-func (r *resolver) skills(from *Item, n *Node, it *Item, out *ResolvedNode) {
+// skills pins the skills of the definition, of what it extends, and of the node; the
+// reference that is nearer to the node takes the place of another one.
+func (r *resolver) skills(from *Item, n *Node, chain []*Item, out *ResolvedNode) {
 	bySlug := map[string]Pinned{}
 	put := func(from *Item, at string, ref Ref) {
 		if s := r.use(from, at, KindSkill, ref); s != nil {
@@ -90,14 +102,16 @@ func (r *resolver) skills(from *Item, n *Node, it *Item, out *ResolvedNode) {
 	for _, ref := range n.Skills {
 		own[ref.Slug] = true
 	}
-	for i, ref := range it.Agent.Skills {
-		if !own[ref.Slug] {
-			put(it, pointer("skills", i), ref)
+	for _, it := range chain {
+		for i, ref := range it.Agent.Skills {
+			if !own[ref.Slug] {
+				put(it, pointer("skills", i), ref)
+			}
+			own[ref.Slug] = true
 		}
-	}
-	if s := it.Agent.Skill; s != "" && !own[s] {
-		if _, ok := bySlug[s]; !ok {
+		if s := it.Agent.Skill; s != "" && !own[s] {
 			put(it, "/skill", Ref{Slug: s})
+			own[s] = true
 		}
 	}
 	for i, ref := range n.Skills {
@@ -109,6 +123,32 @@ func (r *resolver) skills(from *Item, n *Node, it *Item, out *ResolvedNode) {
 	}
 }
 
+// mounted pins the skills that a workspace gives to the agent at the root; they take
+// the place of its own.
+func (r *resolver) mounted(it *Item, workspace json.RawMessage, root *ResolvedNode) {
+	var w struct {
+		Skills []Ref
+		Spec   struct{ Skills []Ref } // of a whole manifest
+	}
+	if json.Unmarshal(workspace, &w) != nil {
+		return // whoever compiles it tells
+	}
+	at := "/workspace/skills"
+	if w.Spec.Skills != nil {
+		w.Skills, at = w.Spec.Skills, "/workspace/spec/skills"
+	}
+	for i, ref := range w.Skills {
+		if err := ref.settle(KindSkill); err != nil {
+			r.say(it, at+pointer(i), fault{code: FindingReference, message: err.Error()})
+			continue
+		}
+		if s := r.use(it, at+pointer(i), KindSkill, ref); s != nil {
+			root.Skills = append(slices.DeleteFunc(root.Skills, func(p Pinned) bool { return p.Slug == s.Slug }), pin(s))
+		}
+	}
+	slices.SortFunc(root.Skills, func(a, b Pinned) int { return strings.Compare(a.Slug, b.Slug) })
+}
+
 // tools refuses selections that select nothing. A definition that was made for
 // Claude Code may name tools of it.
 func (r *resolver) tools(from *Item, at string, list []bounds.Selection, definition bool) {
@@ -116,12 +156,12 @@ func (r *resolver) tools(from *Item, at string, list []bounds.Selection, definit
 		ok, name, names := r.options.Tools.Find(s)
 		switch {
 		case ok:
-		case definition && s.ProviderKind == bounds.Builtin && bounds.ForeignTool(s.ToolName):
+		case definition && s.Foreign():
 			r.foreign(from, at+pointer(i), s)
 		default:
 			hint := meant(name, names)
 			if hint == "" && s.ProviderKind != bounds.Builtin {
-				hint = "configure it first, or take it out"
+				hint = "there are no tools of servers in this version: take it out"
 			}
 			r.say(from, at+pointer(i), fault{code: FindingTool, message: fmt.Sprintf("the tool %s is not there", s), hint: hint})
 		}
@@ -129,8 +169,11 @@ func (r *resolver) tools(from *Item, at string, list []bounds.Selection, definit
 }
 
 func (r *resolver) foreign(from *Item, at string, s bounds.Selection) {
-	e := from.position(at)
-	e.Code, e.Message = FindingField, fmt.Sprintf("the tool %s is one of Claude Code and not here", s.ToolName)
+	e := from.Position(at)
+	e.Code, e.Message = FindingField, fmt.Sprintf("the tool %s is one of Claude Code and not here", s)
+	if s.ProviderKind != bounds.Builtin {
+		e.Message = fmt.Sprintf("the tool %s is left out: there are no tools of MCP servers in this version", s)
+	}
 	if key := e.Error(); !r.told[key] {
 		r.told[key] = true
 		r.warnings = append(r.warnings, e)
@@ -152,7 +195,7 @@ func (r *resolver) requires(from *Item, at string, c *bounds.Capability) {
 		}
 		if !ok {
 			r.say(from, at+pointer("requires", i), fault{code: FindingTool, message: fmt.Sprintf("the required tool %s is not there", name),
-				hint: "configure it first, or take it out"})
+				hint: "take it out"})
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tenonrun/tenon/composition"
+	"github.com/tenonrun/tenon/composition/bounds"
 	"github.com/tenonrun/tenon/workflow"
 )
 
@@ -113,6 +114,9 @@ func TestTreeRefuses(t *testing.T) {
 		{"two agents of one name in one place", "slug: t\nroot: a", []composition.Item{twice}, composition.FindingAmbiguous, "other.md"},
 		{"a version with other content", "slug: t\nroot: v", []composition.Item{agent("v", "1.0.0"), old}, composition.FindingVersion, "differs from the agent v@1.0.0 that was published"},
 		{"an unknown tool of a definition", "slug: t\nroot: u", []composition.Item{agent("u", "", "tools: [raed]")}, composition.FindingTool, "the tool raed is not there"},
+		{"an entry for a server", "slug: t\nroot: u", []composition.Item{agent("u", "", "tools: [{kind: provider, providerKind: mcp_server, resourceId: erp}]")},
+			composition.FindingTool, "no tools of servers in this version: take it out"},
+		{"a server at a node", "slug: t\nroot: {agent: a, tools: [mcp__erp__post]}", nil, composition.FindingTool, "the tool mcp_server erp.post is not there"},
 		{"a tool that is required", "slug: t\nroot: a\ncapability: {requires: [read, mcp, web]}", nil, composition.FindingTool, "required tool mcp"},
 		{"a broken agent", "slug: t\nroot: x", []composition.Item{composition.ReadAgent("x.md", "x", []byte("no head"))}, composition.FindingFrontMatter, "no front matter"},
 		{"a number for a version", "slug: t\nversion: 1.0\nroot: a", nil, composition.FindingValue, "is a number"},
@@ -130,9 +134,63 @@ func TestTreeRefuses(t *testing.T) {
 // A definition made for Claude Code may name its tools.
 func TestForeignTools(t *testing.T) {
 	t.Parallel()
-	r, err := composition.ResolveAgent(composition.NewCatalog([]composition.Item{agent("a", "", "tools: Read, WebFetch")}), composition.Ref{Slug: "a"}, composition.Options{})
-	if err != nil || !strings.Contains(r.Warnings.Error(), "WebFetch is one of Claude Code") {
+	r, err := composition.ResolveAgent(composition.NewCatalog([]composition.Item{agent("a", "", "tools: Read, WebFetch, mcp__github, mcp__erp__post")}), composition.Ref{Slug: "a"}, composition.Options{})
+	if err != nil || !strings.Contains(r.Warnings.Error(), "WebFetch is one of Claude Code") || !strings.Contains(r.Warnings.Error(), "mcp_server erp.post is left out") {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// An agent goes on from another one, and can only have less.
+func TestExtends(t *testing.T) {
+	t.Parallel()
+	items := []composition.Item{
+		agent("root", "1.0.0", "model: big", "tools: [read, grep, bash, task]", "skills: [pdf]", "agents: [helper]",
+			"limits: {maxSpawns: 5, tokenBudget: 1000}", "permissions: {deny: [memory], tools: {allow: [read, exec, delegate]}}", "capability: {denies: [web]}", "maxTurns: 9"),
+		agent("mid", "1.0.0", "extends: root@1.0.0", "tools: [Read, bash]", "limits: {maxSpawns: 3}", "permissions: {ask: [bash]}"),
+		agent("leaf", "1.0.0", "extends: mid", "promptMode: replace", "model: small", "agents: [{agent: helper, alias: mate}, other]", "permissions: {tools: {allow: [read, write]}}"),
+		agent("helper", ""), agent("other", ""), skill("pdf", "1.0.0"),
+	}
+	r, err := composition.ResolveAgent(composition.NewCatalog(items), composition.Ref{Slug: "leaf"}, composition.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, def := r.Composition.Root, r.Composition.Root.Definition
+	said := bounds.Compose(n.Planes()...)
+	if def.Description != "about leaf" || def.MaxTurns != 9 || def.Model.Name() != "small" || def.Prompt != items[2].Agent.Prompt || len(n.Skills) != 1 || len(n.Extends) != 2 {
+		t.Errorf("%+v\n%+v", def, n)
+	}
+	if *n.Limits.MaxSpawns != 3 || *n.Limits.TokenBudget != 1000 {
+		t.Errorf("limits %+v", n.Limits)
+	}
+	for tool, denied := range map[string]bool{"read": false, "bash": true, "grep": true, "memory": true, "write": true, "webfetch": true} {
+		if said.Denies(tool) != denied {
+			t.Errorf("%s is denied: %v", tool, !denied)
+		}
+	}
+	if len(n.Children) != 2 || n.Children[0].Name() != "mate" || n.Children[1].Name() != "other" {
+		t.Errorf("it may start %d agents", len(n.Children))
+	}
+	if m, _ := r.Composition.Digest(); m == "" || len(r.Lock.Pins()) != 6 {
+		t.Errorf("the lock holds %+v", r.Lock.Pins())
+	}
+	appended, err := composition.ResolveAgent(composition.NewCatalog(items), composition.Ref{Slug: "mid"}, composition.Options{})
+	if err != nil || appended.Composition.Root.Prompt() != items[0].Agent.Prompt+"\n\n"+items[1].Agent.Prompt {
+		t.Errorf("%q, %v", appended.Composition.Root.Prompt(), err)
+	}
+	for _, tc := range []struct{ name, code, want string }{
+		{"extends: nobody", composition.FindingMissing, "the agent nobody is not there"},
+		{"extends: x", composition.FindingCycle, "the agent x would extend itself: x → x"},
+		{"extends: y", composition.FindingCycle, "x → y → x"},
+		{"extends: [root, mid]", composition.FindingShape, "object"},
+		{"extends: root\ntools: [edit]", composition.FindingTool, "the tool edit is not one of root@1.0.0"},
+		{"extends: root\nlimits: {maxSpawns: 9}", composition.FindingLimit, "maxSpawns is 9, and an agent above has 5"},
+		{"extends: root\npromptMode: never", composition.FindingShape, "append or replace"},
+	} {
+		items := append(slices.Clone(items), agent("x", "", strings.Split(tc.name, "\n")...), agent("y", "", "extends: x"))
+		_, err := composition.ResolveAgent(composition.NewCatalog(items), composition.Ref{Slug: "x"}, composition.Options{})
+		if err == nil || !hasCode(t, err, tc.code) || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %s with %q", tc.name, err, tc.code, tc.want)
+		}
 	}
 }
 

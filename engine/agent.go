@@ -80,9 +80,11 @@ func (r *run) within(m *reserve, wish *admission.Call) (hold bool, refusal *work
 		return false, nil
 	}
 	room := tree.Room(m.call.Agent, r.Gate.Active(r.e.now()), m.call.Last)
-	need := wish.Prompt() + min(int64(wish.MaxOutput), admission.MinUsefulOutput)
+	useful := min(wish.MaxOutput, admission.MinUsefulOutput)
+	need := wish.Prompt() + int64(useful)
 	short := room.Tokens >= 0 && room.Tokens < need
-	dear := room.CostUSD >= 0 && (room.CostUSD == 0 || wish.MaxCost != nil && wish.MaxCost.Of(admission.MinUsefulOutput) > room.CostUSD)
+	paid := room.CostUSD < 0 || wish.MaxCost == nil && room.CostUSD > 0
+	dear := !paid && (room.CostUSD == 0 || wish.MaxCost.Of(useful) > room.CostUSD+penny)
 	switch {
 	case room.Over:
 		return false, workflow.Errorf(workflow.CodeAgentBudget, "the time of %s is up", named(tree, room.Agent))
@@ -96,8 +98,14 @@ func (r *run) within(m *reserve, wish *admission.Call) (hold bool, refusal *work
 	if room.Tokens >= 0 {
 		wish.MaxOutput = int(min(int64(wish.MaxOutput), room.Tokens-wish.Prompt()))
 	}
+	if !paid && wish.MaxCost.Token > 0 {
+		wish.MaxOutput = int(min(float64(wish.MaxOutput), (room.CostUSD+penny-wish.MaxCost.Sent)/wish.MaxCost.Token))
+	}
 	return false, nil
 }
+
+// penny is what sums of dollars may be wrong by.
+const penny = 1e-9
 
 func named(t *ledger.Tree, key string) string {
 	a := t.Accounts[key]

@@ -122,7 +122,7 @@ func (a *attempt) Turn(ctx context.Context, t executor.Turn) (executor.Reply, er
 	if t.Node == "" {
 		t.Node = a.frame.Node
 	}
-	if t.Model == "" {
+	if t.Model == "" && !a.r.Start.Options.Routed { // else the executor chooses one, and the provider's own comes last
 		t.Model = a.frame.Backends[t.Provider].Model
 	}
 	t.Run, t.Visit = a.frame.Run, a.frame.Visit

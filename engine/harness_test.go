@@ -28,7 +28,8 @@ type world struct {
 	did    map[string]int // effects by name
 	events []workflow.Event
 	calls  atomic.Int64
-	most   *workflow.MaxCost // of a call
+	most   *workflow.MaxCost     // of a call
+	limits *workflow.AgentLimits // of the agent of a turn
 	model  func(ctx context.Context, prompt string, g executor.Grant) (executor.Done, error)
 	block  chan struct{} // a "hang" step waits for it
 	begun  chan string   // names of hanging steps
@@ -172,8 +173,15 @@ func (w *world) step(ctx context.Context, c piece.Context) (workflow.Settled, er
 
 // Execute implements executor.Executor with one call per turn.
 func (w *world) Execute(ctx context.Context, t executor.Turn, h executor.Host) (executor.Reply, error) {
+	agent := ""
+	if w.limits != nil {
+		agent = t.Key
+		if err := h.(executor.Spawner).Spawn(ctx, workflow.AgentStarted{Key: agent, Limits: w.limits}); err != nil {
+			return executor.Reply{}, err
+		}
+	}
 	raw, err := h.Call(ctx, executor.Call{
-		Key: t.Key + "/1", Provider: t.Provider, Model: "m", PromptBytes: len(t.Prompt), MaxOutput: t.MaxOutput, MaxCost: w.most,
+		Key: t.Key + "/1", Agent: agent, Provider: t.Provider, Model: "m", PromptBytes: len(t.Prompt), MaxOutput: t.MaxOutput, MaxCost: w.most,
 		Do: func(ctx context.Context, g executor.Grant) (executor.Done, error) {
 			w.calls.Add(1)
 			w.do("call:" + t.Prompt)

@@ -92,3 +92,42 @@ func TestMoneyIsReserved(t *testing.T) {
 		t.Errorf("$%g might have been spent of $2, by %d calls for 16 items", c.most, r.w.calls.Load())
 	}
 }
+
+// TestMoneyOfAnAgent: a call of an agent may say no more than the money of its
+// agents can pay for, and is not sent when that is too little to be of use.
+func TestMoneyOfAnAgent(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name   string
+		most   workflow.MaxCost
+		limit  float64
+		output int // that was granted; 0 is no call
+	}{
+		{"all of it", workflow.MaxCost{Sent: 0.1, Token: 0.001}, 9, 8192},
+		{"less", workflow.MaxCost{Sent: 0.1, Token: 0.001}, 0.5, 400},
+		{"just of use", workflow.MaxCost{Sent: 0.1, Token: 0.001}, 0.356, 256},
+		{"of no use", workflow.MaxCost{Sent: 0.1, Token: 0.001}, 0.355, 0},
+		{"not even what is sent", workflow.MaxCost{Sent: 0.1}, 0.09, 0},
+		{"what is sent", workflow.MaxCost{Sent: 0.1}, 0.1, 8192},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.w.most, r.w.limits = &tc.most, &workflow.AgentLimits{MaxCostUSD: &tc.limit}
+			got := 0
+			r.w.model = func(_ context.Context, _ string, g executor.Grant) (executor.Done, error) {
+				got = g.MaxOutput
+				return said("yes", 10, 10), nil
+			}
+			r.run(def2("w", step("w", `,"model":"N"`, "done")+","+ends))
+			if got != tc.output {
+				t.Errorf("a call may answer %d tokens, want %d", got, tc.output)
+			}
+			for _, e := range r.w.events {
+				if p, ok := e.Payload.(*workflow.InvocationReserved); ok && p.CostUSD > tc.limit+1e-6 {
+					t.Errorf("$%g are reserved of $%g", p.CostUSD, tc.limit)
+				}
+			}
+		})
+	}
+}

@@ -82,7 +82,7 @@ type Turn struct {
 type Route struct {
 	Agent       string // slug of the agent; "" is Turn.Role
 	Group       string // of the node, or phase of a script
-	Purpose     string // of a call that no agent makes: decider, compaction
+	Purpose     string // of a call that no agent makes: decider; compaction has its own way
 	Skill       string // that was launched
 	Composition string // model that the node of the composition names
 	Preferred   string // model that the definition of the agent names

@@ -148,6 +148,34 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+// Each account has marks of its own; what is over counts before what is near, and
+// that before the largest part.
+func TestMarks(t *testing.T) {
+	t.Parallel()
+	b := &book{}
+	b.start("r", "", 0, &workflow.AgentLimits{MaxTokens: ptr(int64(10_000)), Soft: ptr(0.3), Grace: ptr(0.1)})
+	b.start("c", "r", 1, &workflow.AgentLimits{MaxTokens: ptr(int64(8_000)), Grace: ptr(0.0)})
+	near := func(used int64, limit string, soft, over bool, max float64) {
+		t.Helper()
+		if used > 0 {
+			b.reserve("c", used)(ptr(used), ptr(int64(0)))
+		}
+		if got := b.Left("c", 0); got.Limit != limit || got.Near() != soft || got.Over() != over || got.Max != max {
+			t.Errorf("%+v", got)
+		}
+	}
+	near(2000, "tokens", false, false, 8000)
+	near(1000, "tokens", true, false, 10_000)
+	near(4000, "tokens", true, false, 8000)
+	near(1000, "tokens", true, true, 8000)
+	if room := b.Room("c", 0, true); room.Tokens != 0 || room.Agent != "c" {
+		t.Errorf("without grace a last word may use %+v", room)
+	}
+	if room := b.Room("r", 0, true); room.Tokens != 3000 {
+		t.Errorf("a tenth is kept back, and a last word may use %+v", room)
+	}
+}
+
 // However many ask at once, what is granted and used never passes a limit, and a
 // tree that went through a snapshot says the same.
 func TestNeverPastALimit(t *testing.T) {

@@ -6,13 +6,6 @@ import (
 	"github.com/tenonrun/tenon/workflow"
 )
 
-// What is kept back of a limit of tokens for a last word: a twentieth, and at
-// least so many.
-const (
-	graceShare = 20
-	minGrace   = 4000
-)
-
 // Refusal says which limit forbids an agent.
 type Refusal struct {
 	Limit     string // maxDepth, maxFanout, maxSpawns
@@ -68,11 +61,7 @@ func (t *Tree) Room(agent string, active time.Duration, last bool) Room {
 		}
 		kept := t.reserved(a)
 		if l.MaxTokens != nil {
-			most := *l.MaxTokens
-			if last {
-				most += grace(most)
-			}
-			if left := max(0, most-a.tokens()-kept.Tokens); room.Tokens < 0 || left < room.Tokens {
+			if left := max(0, l.Tokens(last)-a.tokens()-kept.Tokens); room.Tokens < 0 || left < room.Tokens {
 				room.Tokens, room.Agent, room.Limit = left, a.Key, *l.MaxTokens
 			}
 		}
@@ -87,15 +76,18 @@ func (t *Tree) Room(agent string, active time.Duration, last bool) Room {
 
 func (a *Account) tokens() int64 { return a.Spent.Input + a.Spent.Output + a.Unknown }
 
-func grace(limit int64) int64 { return max(minGrace, limit/graceShare) }
-
 // Left tells how near an agent is to the nearest of its limits and of those above
-// it.
+// it: one that is used up, one that it has to be told about, or the one with the
+// largest part used.
 func (t *Tree) Left(agent string, active time.Duration) workflow.Allowance {
 	var near workflow.Allowance
 	see := func(limit string, a *Account, used, most float64) {
-		if near.Limit == "" || used*near.Max > near.Used*most {
-			near.Limit, near.Agent, near.Used, near.Max = limit, a.Key, used, most
+		it := workflow.Allowance{Limit: limit, Agent: a.Key, Used: used, Max: most, Strict: near.Strict}
+		if a.Limits.Soft != nil {
+			it.Soft = *a.Limits.Soft
+		}
+		if near.Limit == "" || nearer(it, near) {
+			near = it
 		}
 	}
 	for _, a := range t.above(agent) {
@@ -115,4 +107,15 @@ func (t *Tree) Left(agent string, active time.Duration) workflow.Allowance {
 		}
 	}
 	return near
+}
+
+// nearer reports whether limit a matters before b.
+func nearer(a, b workflow.Allowance) bool {
+	if a.Over() != b.Over() {
+		return a.Over()
+	}
+	if a.Near() != b.Near() {
+		return a.Near()
+	}
+	return a.Used*b.Max > b.Used*a.Max
 }

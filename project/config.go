@@ -30,6 +30,7 @@ type Configuration struct {
 	} `json:"compat"`
 	Biomes []string `json:"biomes"`
 	Org    string   `json:"org"`
+	Tags   []string `json:"tags"` // category:value, of overlays that apply to every deliverable
 }
 
 // Provider is where models are reached, under the name that definitions use.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenonrun/tenon/internal/canon"
 	"github.com/tenonrun/tenon/internal/source"
+	"github.com/tenonrun/tenon/runcontext/token"
 	"github.com/tenonrun/tenon/workflow"
 )
 
@@ -105,16 +106,16 @@ func (b *binder) values(inputs json.RawMessage) error {
 }
 
 // value is what a token of an input stands for.
-func (b *binder) value(t token) json.RawMessage {
-	if v, ok := b.bound[t.input]; ok {
+func (b *binder) value(t token.Token) json.RawMessage {
+	if v, ok := b.bound[t.Input]; ok {
 		return v
 	}
-	if t.fallback != nil {
-		return canonicalLiteral(t.fallback)
+	if t.Fallback != nil {
+		return canonicalLiteral(t.Fallback)
 	}
-	missing := func(e source.Error) bool { return e.Pointer == pointer(t.input) }
+	missing := func(e source.Error) bool { return e.Pointer == pointer(t.Input) }
 	if !slices.ContainsFunc(b.found, missing) {
-		b.say(pointer(t.input), "give it a value, or write ${input."+t.input+" | default: …}", "input %q has no value, and the manifest uses it", t.input)
+		b.say(pointer(t.Input), "give it a value, or write ${input."+t.Input+" | default: …}", "input %q has no value, and the manifest uses it", t.Input)
 	}
 	return json.RawMessage(`""`)
 }
@@ -129,11 +130,11 @@ func canonicalLiteral(raw json.RawMessage) json.RawMessage {
 // text replaces the tokens of a text without credentials.
 func (b *binder) text(s string) string {
 	var out strings.Builder
-	tokens, _ := lex(s) // judged by Compile
+	tokens, _ := token.Lex(s) // judged by Compile
 	for _, t := range tokens {
-		out.WriteString(t.text)
-		if t.input != "" {
-			out.WriteString(stringify(b.value(t)))
+		out.WriteString(t.Text)
+		if t.Input != "" {
+			out.WriteString(token.String(b.value(t)))
 		}
 	}
 	return out.String()
@@ -141,12 +142,12 @@ func (b *binder) text(s string) string {
 
 func (b *binder) env(w *Workspace) {
 	for _, v := range b.spec.Env {
-		tokens, _ := lex(v.Value)
+		tokens, _ := token.Lex(v.Value)
 		var parts []Part
 		for _, t := range tokens {
-			p := Part{Text: t.text, Credential: t.credential}
-			if t.input != "" {
-				p.Text = stringify(b.value(t))
+			p := Part{Text: t.Text, Credential: t.Credential}
+			if t.Input != "" {
+				p.Text = token.String(b.value(t))
 			}
 			if n := len(parts); n > 0 && p.Credential == "" && parts[n-1].Credential == "" {
 				parts[n-1].Text += p.Text
@@ -192,8 +193,7 @@ func (b *binder) mountsOf(w *Workspace) error {
 			}
 			var o mountOptions
 			if err := json.Unmarshal(marshalled(b.replace(v)), &o); err != nil && len(b.found) == 0 {
-				at := b.mounts[slot]
-				e := at.doc.Locate(source.Error{Pointer: at.pointer, Code: FindingToken, Message: fmt.Sprintf("mount %s takes strings and lists of strings: %v", slot, err), Hint: "let the input be of type string or string[]"})
+				e := b.Locate(source.Error{Pointer: pointer("spec", "mounts", string(slot)), Code: FindingToken, Message: fmt.Sprintf("mount %s takes strings and lists of strings: %v", slot, err), Hint: "let the input be of type string or string[]"})
 				return invalid(source.Errors{e})
 			}
 			if o.Mode != nil {
@@ -218,7 +218,7 @@ func sorted(in []string) []string {
 func (b *binder) replace(v any) any {
 	switch v := v.(type) {
 	case string:
-		if tokens, _ := lex(v); len(tokens) == 1 && tokens[0].input != "" {
+		if tokens, _ := token.Lex(v); len(tokens) == 1 && tokens[0].Input != "" {
 			return b.value(tokens[0])
 		}
 		return b.text(v)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenonrun/tenon/internal/source"
 	"github.com/tenonrun/tenon/internal/text"
+	"github.com/tenonrun/tenon/runcontext/token"
 )
 
 // walk tells every string value of JSON text with its pointer, members by name.
@@ -146,19 +147,19 @@ func (c *compiler) tokens(at place, s string, inputs map[string]declaration, cre
 		}
 		return
 	}
-	tokens, wrong := lex(s)
+	tokens, wrong := token.Lex(s)
 	for _, why := range wrong {
-		c.say(at, FindingToken, tokenHint, "%s", why)
+		c.say(at, FindingToken, token.Hint, "%s", why)
 	}
 	for _, t := range tokens {
 		switch {
-		case t.input != "":
+		case t.Input != "":
 			c.inputToken(at, t, inputs)
-		case t.credential == "":
+		case t.Credential == "":
 		case !credentialPlace().MatchString(at.pointer):
-			c.say(at, FindingToken, "give the credential to the agent by a variable of env", "credential %s may stand in the values of env only", t.credential)
+			c.say(at, FindingToken, "give the credential to the agent by a variable of env", "credential %s may stand in the values of env only", t.Credential)
 		default:
-			c.known(at, "credential", t.credential, credentials)
+			c.known(at, "credential", t.Credential, credentials)
 		}
 	}
 }
@@ -173,12 +174,12 @@ func (c *compiler) known(at place, kind, name string, all []string) bool {
 	return false
 }
 
-func (c *compiler) inputToken(at place, t token, inputs map[string]declaration) {
-	if !c.known(at, "input", t.input, sortedKeys(inputs)) || t.fallback == nil {
+func (c *compiler) inputToken(at place, t token.Token, inputs map[string]declaration) {
+	if !c.known(at, "input", t.Input, sortedKeys(inputs)) || t.Fallback == nil {
 		return
 	}
-	d := inputs[t.input]
-	if why := d.problem(t.fallback); why != "" {
-		c.say(at, FindingToken, "write a default of the type of the input", "the default %s of input %q: %s", t.fallback, t.input, why)
+	d := inputs[t.Input]
+	if why := d.problem(t.Fallback); why != "" {
+		c.say(at, FindingToken, "write a default of the type of the input", "the default %s of input %q: %s", t.Fallback, t.Input, why)
 	}
 }

@@ -1,6 +1,7 @@
 package runcontext
 
 import (
+	"bytes"
 	"cmp"
 	"embed"
 	"encoding/json"
@@ -47,12 +48,58 @@ type Manifest struct {
 	Surfaces      []string // workflow, agent-session; empty is any
 	Extends       string   // slug@version of the base; may be empty
 
-	spec   spec
-	mounts map[Slot]place // where each mount is written
+	spec spec
+	docs []*source.Document // the base, then the manifest
 }
 
 // Inputs returns the names of the declared inputs, in order.
 func (m *Manifest) Inputs() []string { return sortedKeys(m.spec.Inputs) }
+
+// Locate gives a finding about a value of the manifest its place in the file that
+// says it.
+func (m *Manifest) Locate(e source.Error) source.Error {
+	for _, d := range slices.Backward(m.docs) {
+		if _, ok := d.At(e.Pointer); ok {
+			return d.Locate(e)
+		}
+	}
+	return e
+}
+
+// Document is the manifest with what it inherits, as JSON that Compile takes.
+func (m *Manifest) Document() (json.RawMessage, error) {
+	raw, err := json.Marshal(map[string]any{
+		"apiVersion": "workspace/v1", "kind": "WorkspaceManifest", "spec": m.spec,
+		"metadata": map[string]any{"slug": m.Slug, "version": m.Version, "title": m.Title, "description": m.Description, "surfaceCompat": m.Surfaces},
+	})
+	var v any
+	if err == nil {
+		d := json.NewDecoder(bytes.NewReader(raw))
+		d.UseNumber()
+		err = d.Decode(&v)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("writing manifest %s: %w", m.Slug, err)
+	}
+	return canon.Canonical(marshalled(said(v)))
+}
+
+// said leaves out what a JSON value says nothing about.
+func said(v any) any {
+	if m, ok := v.(map[string]any); ok {
+		for name, value := range m {
+			if m[name] = said(value); value == nil {
+				delete(m, name)
+			}
+		}
+	}
+	if list, ok := v.([]any); ok {
+		for i := range list {
+			list[i] = said(list[i])
+		}
+	}
+	return v
+}
 
 // place is where something stands.
 type place struct {
@@ -140,7 +187,7 @@ func Compile(name string, data []byte, bases map[string][]byte) (*Manifest, erro
 	}
 	m := &Manifest{
 		Slug: f.Metadata.Slug, Version: f.Metadata.Version, Title: f.Metadata.Title, Description: f.Metadata.Description,
-		Surfaces: f.Metadata.SurfaceCompat, Extends: f.Extends, spec: f.Spec, mounts: c.mounts(doc),
+		Surfaces: f.Metadata.SurfaceCompat, Extends: f.Extends, spec: f.Spec, docs: c.docs,
 	}
 	return m, nil
 }
@@ -171,7 +218,7 @@ func CompileBlock(raw json.RawMessage) (*Manifest, error) {
 	if err := c.err(); err != nil {
 		return nil, err
 	}
-	return &Manifest{spec: f.Spec, mounts: c.mounts(doc)}, nil
+	return &Manifest{spec: f.Spec, docs: c.docs}, nil
 }
 
 // compiler gathers findings over a manifest and its base.
@@ -263,21 +310,6 @@ func (c *compiler) shape(doc *source.Document, p schema.Problem, written string)
 		return
 	}
 	c.found = append(c.found, doc.Locate(e))
-}
-
-// mounts says where each mount of the merged manifest is written.
-func (c *compiler) mounts(doc *source.Document) map[Slot]place {
-	out := map[Slot]place{}
-	for _, slot := range declarable {
-		at := place{doc, pointer("spec", "mounts", string(slot))}
-		for _, d := range c.docs {
-			if _, ok := d.At(at.pointer); ok {
-				at.doc = d
-			}
-		}
-		out[slot] = at
-	}
-	return out
 }
 
 func pointer(parts ...any) string {

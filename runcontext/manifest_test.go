@@ -371,3 +371,45 @@ func TestCompileBlock(t *testing.T) {
 		}
 	}
 }
+
+// What is written with everything that it inherits is the same manifest.
+func TestDocument(t *testing.T) {
+	t.Parallel()
+	base := strings.Replace(strings.Replace(minimal, "slug: m", "slug: base", 1), "spec:", "spec:\n  env: [{name: A, value: \"1\"}]\n  permissions: {tools: {allow: []}}", 1)
+	child := strings.Replace(strings.Replace(minimal, "kind:", "extends: manifest/base@1.0.0\nkind:", 1), "spec:",
+		"spec:\n  inputs: {n: {type: number, default: 1}}\n  seedFiles: [{slot: inputs, path: x, content: \"${input.n}\"}]\n  mounts: {inputs: true}\n  persistence: {paths: []}", 1)
+	m, err := runcontext.Compile("child.yaml", []byte(child), map[string][]byte{"base@1.0.0": []byte(base)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := m.Document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := runcontext.Compile("again.json", doc, nil)
+	if err != nil {
+		t.Fatalf("%v in %s", err, doc)
+	}
+	for _, m := range []*runcontext.Manifest{m, again} {
+		w, err := m.Bind([]byte(`{"n":7}`), "workflow")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(w.Env) != 1 || w.Permissions.Tools.Allow == nil || *w.Seeds[0].Content != "7" || w.Slug != "m" || w.Agent.Slug != "a" {
+			t.Errorf("%+v", w)
+		}
+	}
+	if second, err := again.Document(); err != nil || string(second) != string(doc) {
+		t.Errorf("%s, then %s, %v", doc, second, err)
+	}
+	if at := m.Locate(source.Error{Pointer: "/spec/env/0"}); at.File != "base@1.0.0.yaml" || at.Line == 0 {
+		t.Errorf("what is inherited is at %+v", at)
+	}
+}
+
+const minimal = `apiVersion: workspace/v1
+kind: WorkspaceManifest
+metadata: {slug: m, version: 1.0.0}
+spec:
+  agent: {slug: a}
+`

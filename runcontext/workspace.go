@@ -79,7 +79,7 @@ type Permissions struct {
 // ToolClasses are classes of tools: read, write, exec, web, mcp, delegate. A nil
 // Allow allows every class.
 type ToolClasses struct {
-	Allow []string `json:"allow,omitempty"`
+	Allow []string `json:"allow,omitzero"`
 	Deny  []string `json:"deny,omitempty"`
 }
 

@@ -1,5 +1,14 @@
 package workflow
 
+import "cmp"
+
+// Marks of limits that say nothing about them.
+const (
+	DefaultSoft  = 0.8
+	DefaultGrace = 0.05
+	MinGrace     = 4000 // tokens
+)
+
 // AgentLimits bound an agent and all that it starts, at every depth. Nil is no
 // limit of that kind.
 type AgentLimits struct {
@@ -9,6 +18,8 @@ type AgentLimits struct {
 	MaxTokens     *int64   `json:"tokenBudget,omitempty"`   // of prompts and answers
 	MaxCostUSD    *float64 `json:"maxCostUsd,omitempty"`    //
 	MaxDurationMs *int64   `json:"maxDurationMs,omitempty"` // of the run's active time
+	Soft          *float64 `json:"soft,omitempty"`          // part of tokens, money and time after which agents are told; nil is DefaultSoft
+	Grace         *float64 `json:"grace,omitempty"`         // further part of the tokens, for a last word; nil is DefaultGrace, and at least MinGrace
 	Strict        bool     `json:"strict,omitempty"`        // a limit that is reached ends everything at once
 }
 
@@ -19,8 +30,21 @@ func (l *AgentLimits) Clone() *AgentLimits {
 	}
 	return &AgentLimits{
 		MaxDepth: cloned(l.MaxDepth), MaxFanout: cloned(l.MaxFanout), MaxSpawns: cloned(l.MaxSpawns),
-		MaxTokens: cloned(l.MaxTokens), MaxCostUSD: cloned(l.MaxCostUSD), MaxDurationMs: cloned(l.MaxDurationMs), Strict: l.Strict,
+		MaxTokens: cloned(l.MaxTokens), MaxCostUSD: cloned(l.MaxCostUSD), MaxDurationMs: cloned(l.MaxDurationMs),
+		Soft: cloned(l.Soft), Grace: cloned(l.Grace), Strict: l.Strict,
 	}
+}
+
+// Tokens is how many may be used in all, or with a last word. There must be a
+// limit of them.
+func (l *AgentLimits) Tokens(last bool) int64 {
+	switch {
+	case !last:
+		return *l.MaxTokens
+	case l.Grace != nil:
+		return *l.MaxTokens + int64(float64(*l.MaxTokens)*(*l.Grace))
+	}
+	return *l.MaxTokens + max(MinGrace, int64(float64(*l.MaxTokens)*DefaultGrace))
 }
 
 func cloned[T any](p *T) *T {
@@ -78,11 +102,12 @@ type Allowance struct {
 	Agent  string  `json:"agent,omitempty"` // key of the agent whose limit it is
 	Max    float64 `json:"max,omitempty"`
 	Used   float64 `json:"used,omitempty"`
+	Soft   float64 `json:"soft,omitempty"` // part after which the agent is told; 0 is DefaultSoft
 	Strict bool    `json:"strict,omitempty"`
 }
 
-// Near reports whether four fifths of the limit are used.
-func (a Allowance) Near() bool { return a.Limit != "" && a.Used >= a.Max*4/5 }
+// Near reports whether so much of the limit is used that the agent is told.
+func (a Allowance) Near() bool { return a.Limit != "" && a.Used >= a.Max*cmp.Or(a.Soft, DefaultSoft) }
 
 // Over reports whether the limit is used up.
 func (a Allowance) Over() bool { return a.Limit != "" && a.Used >= a.Max }

@@ -134,3 +134,24 @@ func TestLimitsDuration(t *testing.T) {
 		}
 	}
 }
+
+// Marks are parts, a child cannot loosen them, and they reach the ledger.
+func TestMarks(t *testing.T) {
+	t.Parallel()
+	half, over := 0.5, 1.5
+	for _, p := range (&bounds.Limits{Soft: &over, Grace: &over}).Check() {
+		if p.Field != "soft" && p.Field != "grace" || !strings.Contains(p.Message, "part between 0 and 1") {
+			t.Errorf("%+v", p)
+		}
+	}
+	l, above := &bounds.Limits{Soft: &half, Grace: &half}, &bounds.Limits{Soft: new(float64), Grace: new(float64)}
+	if got := l.Exceeds(above); len(got) != 2 {
+		t.Errorf("%+v", got)
+	}
+	if a := l.Agent(); *a.Soft != half || *a.Grace != half {
+		t.Errorf("%+v", a)
+	}
+	if a := l.Within(above).Agent(); *a.Soft != 0 || *a.Grace != 0 {
+		t.Errorf("%+v", a)
+	}
+}

@@ -8,12 +8,6 @@ import (
 	"github.com/tenonrun/tenon/workflow"
 )
 
-// Where a limit begins to be told, and how much of it is kept for a last word.
-const (
-	DefaultSoft  = 0.8
-	DefaultGrace = 0.05
-)
-
 // Limits bound an agent and all that it starts. What is nil is inherited from the
 // nearest agent above that says it; if none does there is no limit.
 type Limits struct {
@@ -24,8 +18,8 @@ type Limits struct {
 	MaxCostUSD  *float64 `json:"maxCostUsd,omitempty"`
 	// MaxDurationMs is active time; in documents maxDuration may say it as "90s".
 	MaxDurationMs *int64   `json:"maxDurationMs,omitempty"`
-	Soft          *float64 `json:"soft,omitempty"`  // part of a resource after which agents are told; default DefaultSoft
-	Grace         *float64 `json:"grace,omitempty"` // further part for the last word; default DefaultGrace
+	Soft          *float64 `json:"soft,omitempty"`  // part of tokens, money and time after which agents are told; default workflow.DefaultSoft
+	Grace         *float64 `json:"grace,omitempty"` // further part of the tokens for the last word; default workflow.DefaultGrace
 	Strict        *bool    `json:"strict,omitempty"`
 }
 
@@ -90,6 +84,8 @@ func (l *Limits) Exceeds(above *Limits) []Problem {
 	add(&out, "tokenBudget", l.TokenBudget, above.TokenBudget)
 	add(&out, "maxCostUsd", l.MaxCostUSD, above.MaxCostUSD)
 	add(&out, "maxDuration", l.MaxDurationMs, above.MaxDurationMs)
+	add(&out, "soft", l.Soft, above.Soft)
+	add(&out, "grace", l.Grace, above.Grace)
 	return out
 }
 
@@ -130,15 +126,14 @@ func either(a, b *bool) *bool {
 	return a
 }
 
-// Agent returns the limits as a ledger takes them; nil for nil. It knows no marks:
-// they stay here.
+// Agent returns the limits as a ledger takes them; nil for nil.
 func (l *Limits) Agent() *workflow.AgentLimits {
 	if l == nil {
 		return nil
 	}
 	a := workflow.AgentLimits{
 		MaxDepth: l.MaxDepth, MaxFanout: l.MaxFanout, MaxSpawns: l.MaxSpawns, MaxTokens: l.TokenBudget,
-		MaxCostUSD: l.MaxCostUSD, MaxDurationMs: l.MaxDurationMs, Strict: l.Strict != nil && *l.Strict,
+		MaxCostUSD: l.MaxCostUSD, MaxDurationMs: l.MaxDurationMs, Soft: l.Soft, Grace: l.Grace, Strict: l.Strict != nil && *l.Strict,
 	}
 	return a.Clone()
 }

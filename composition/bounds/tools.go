@@ -1,11 +1,14 @@
 package bounds
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/tenonrun/tenon/internal/text"
 	"github.com/tenonrun/tenon/permission"
 )
 
@@ -84,6 +87,14 @@ type Selection struct {
 	ProviderKind string `json:"providerKind"`
 	ResourceID   string `json:"resourceId,omitempty"` // at most 256 bytes; empty for Builtin
 	ToolName     string `json:"toolName,omitempty"`   // at most 256 bytes
+
+	claude bool // written as Claude Code does
+}
+
+// Foreign reports whether a selection in the definition of an agent is of Claude
+// Code: where it selects nothing, the definition can be used all the same.
+func (s Selection) Foreign() bool {
+	return s.claude || s.ProviderKind == Builtin && ForeignTool(s.ToolName)
 }
 
 // ParseSelection reads the name of a built-in tool, mcp__SERVER[__TOOL], or
@@ -92,7 +103,9 @@ func ParseSelection(s string) Selection {
 	s = strings.TrimSpace(s)
 	if rest, ok := strings.CutPrefix(s, "mcp__"); ok {
 		server, name, tool := strings.Cut(rest, "__")
-		return mcp(server, name, tool && name != "*")
+		s := mcp(server, name, tool && name != "*")
+		s.claude = true
+		return s
 	}
 	if rest, ok := strings.CutPrefix(s, "mcp-tool:"); ok {
 		rest, _, _ = strings.Cut(rest, "@")
@@ -200,4 +213,34 @@ func (t Toolbox) Find(s Selection) (ok bool, name string, names []string) {
 		return true, "", nil
 	}
 	return slices.Contains(tools, s.ToolName), s.ToolName, tools
+}
+
+// Only are the names of the tools that a list of selections leaves; nil, which is
+// all, for an empty one. The problems have the places of entries for fields.
+func (t Toolbox) Only(list []json.RawMessage) (names []string, wrong []Problem) {
+	for i, raw := range list {
+		var s Selection
+		err := json.Unmarshal(raw, &s)
+		why := s.Check()
+		ok, name, known := t.Find(s)
+		switch {
+		case err != nil || why != "":
+			why = "the selection cannot be used: " + cmp.Or(why, "it is no entry and no name")
+		case !ok:
+			why = fmt.Sprintf("the tool %s is not there", s)
+			if near := text.Nearest(name, known); near != "" {
+				why += fmt.Sprintf("; did you mean %q?", near)
+			}
+		case s.Kind == SelectTool:
+			names = append(names, s.Name())
+		case s.ProviderKind == Builtin:
+			names = append(names, t.Names()...)
+		default:
+			names = append(names, "mcp__"+s.ResourceID)
+		}
+		if why != "" {
+			wrong = append(wrong, Problem{strconv.Itoa(i), why})
+		}
+	}
+	return names, wrong
 }

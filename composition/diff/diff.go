@@ -87,7 +87,10 @@ func byPath(root *composition.ResolvedNode) map[string]*composition.ResolvedNode
 
 // fields are what an agent of a tree is made of.
 func fields(n *composition.ResolvedNode) [][2]string {
-	var skills, tools []string
+	var skills, tools, bases []string
+	for _, b := range n.Extends {
+		bases = append(bases, pinText(b))
+	}
 	for _, s := range n.Skills {
 		skills = append(skills, pinText(s))
 	}
@@ -96,7 +99,7 @@ func fields(n *composition.ResolvedNode) [][2]string {
 	}
 	slices.Sort(tools)
 	return [][2]string{
-		{"agent", pinText(n.Agent)}, {"skills", strings.Join(skills, ", ")}, {"tools", strings.Join(tools, ", ")},
+		{"agent", pinText(n.Agent)}, {"extends", strings.Join(bases, ", ")}, {"skills", strings.Join(skills, ", ")}, {"tools", strings.Join(tools, ", ")},
 		{"modelOverride", spelled(n.ModelOverride)}, {"instructions", n.Instructions}, {"permissions", spelled(n.Permissions)}, {"limits", spelled(n.Limits)},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tenonrun/tenon/executor"
@@ -193,7 +194,7 @@ func (l *loop) summarise(ctx context.Context, key string, old []provider.Message
 	transcript := l.transcript(old)
 	for try := 1; ; try++ {
 		room = max(room, minTranscript)
-		r := provider.Request{Model: l.Model, System: strings.TrimSpace(compactText), Effort: l.Turn.Effort,
+		r := provider.Request{System: strings.TrimSpace(compactText), Effort: l.Turn.Effort,
 			Messages: []provider.Message{provider.UserText("The task:\n" + text.HeadBytes(l.task, room, "…") +
 				"\n\nThe conversation:\n" + text.TailBytes(transcript, room, "[the oldest part is left out]\n"))}}
 		err := l.summaryCall(ctx, fmt.Sprintf("%s/%d", key, try), r)
@@ -204,17 +205,61 @@ func (l *loop) summarise(ctx context.Context, key string, old []provider.Message
 	}
 }
 
-// summaryCall makes one call for a summary, or takes its memo.
+// unavailable are the failures of the model for summaries that the model of the turn
+// can make good.
+var unavailable = []workflow.Code{
+	workflow.CodeQuotaExhausted, workflow.CodeRateLimited, workflow.CodeProviderOverloaded, workflow.CodeModelUnknown, workflow.CodeProviderAuth,
+}
+
+// summaryCall makes one call for a summary, or takes its memo. What the model of
+// another purpose cannot give, that of the turn is asked for.
 func (l *loop) summaryCall(ctx context.Context, key string, r provider.Request) error {
-	c, err := l.Call(key, "compaction", r, l.maxOutput)
+	k := l.compactor(ctx)
+	if k == l.Talk {
+		return l.summaryBy(ctx, k, key, r)
+	}
+	left, err := l.left(ctx, key, nil)
+	if err == nil && !left {
+		if err = l.summaryBy(ctx, k, key, r); !slices.Contains(unavailable, workflow.CodeOf(err)) {
+			return err
+		}
+		_, err = l.left(ctx, key, err)
+	}
 	if err != nil {
 		return err
 	}
+	return l.summaryBy(ctx, l.Talk, key+"/own", r)
+}
+
+// left records why the model for summaries was left, or tells whether it was.
+func (l *loop) left(ctx context.Context, key string, why error) (bool, error) {
+	_, err := l.journal.Step(ctx, executor.Step{Key: key + "/left", Tool: "routing",
+		Do: func(context.Context, json.RawMessage, func(json.RawMessage) error) (executor.Outcome, error) {
+			if why == nil {
+				return executor.Outcome{}, errFits
+			}
+			memo, err := json.Marshal(map[string]any{"code": workflow.CodeOf(why), "why": text.Head(why.Error(), maxEntry, "…")})
+			return executor.Outcome{Memo: memo, About: "asks the agent's own model for the summary: " + text.Head(why.Error(), maxEntry, "…")}, err
+		}})
+	if errors.Is(err, errFits) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// summaryBy makes the call of one model.
+func (l *loop) summaryBy(ctx context.Context, k *talk.Talk, key string, r provider.Request) error {
+	r.Model = k.Model
+	c, err := k.Call(key, PurposeCompaction, r, l.maxOutput)
+	if err != nil {
+		return err
+	}
+	c.Agent, c.Last = l.Turn.Agent, l.drained > 0
 	c.Do = func(ctx context.Context, g executor.Grant) (executor.Done, error) {
 		r.MaxOutputTokens, r.Metadata = g.MaxOutput, l.Labels(g)
-		response, done, err := l.Send(ctx, r)
+		response, done, err := k.Send(ctx, r)
 		if err == nil {
-			err = errors.Join(l.Refused(response), l.Empty(response))
+			err = errors.Join(k.Refused(response), k.Empty(response))
 		}
 		if err == nil {
 			done.Memo, err = json.Marshal(response)
@@ -222,6 +267,10 @@ func (l *loop) summaryCall(ctx context.Context, key string, r provider.Request) 
 		return done, err
 	}
 	memo, err := l.Host.Call(ctx, c)
+	if workflow.CodeOf(err) == workflow.CodeAgentBudget {
+		l.summary = strings.TrimSpace(l.summary + "\n" + noSummary)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -233,6 +282,24 @@ func (l *loop) summaryCall(ctx context.Context, key string, r provider.Request) 
 	l.reply.Rounds++
 	l.summary = response.Text()
 	return nil
+}
+
+// noSummary stands for one that the limits of the agent leave no room for.
+const noSummary = "[The oldest part is left out: the limits leave nothing for a summary.]"
+
+// compactor is the side of the turn that speaks to the model for summaries.
+func (l *loop) compactor(ctx context.Context) *talk.Talk {
+	if l.cfg.Elsewhere == nil {
+		return l.Talk
+	}
+	w, ok := l.cfg.Elsewhere(ctx, l.Turn, PurposeCompaction)
+	if !ok {
+		return l.Talk
+	}
+	k := *l.Talk
+	k.Provider, k.Model = w.Provider, w.Model
+	k.Turn.Provider, k.Turn.Model, k.Turn.Effort, k.Turn.Reason, k.Turn.Rule = w.Provider.Name(), w.Model, "", w.Reason, w.Rule
+	return &k
 }
 
 // transcript spells a part of the conversation for the summary.

@@ -310,3 +310,82 @@ func TestCompactionOfBigResults(t *testing.T) {
 		t.Errorf("%.200q", got)
 	}
 }
+
+// summariser is another provider, for summaries.
+type summariser struct{ worker }
+
+func (s *summariser) Name() string { return "cheap" }
+
+// A summary is asked from the model that its purpose has, is recorded as such, and
+// is charged to the agent like every other call.
+func TestCompactionElsewhere(t *testing.T) {
+	t.Parallel()
+	h, j, w, cheap := shelf(t, 20), newJournal(), &worker{rounds: 20}, &summariser{}
+	in := h.turn()
+	in.Agent = "a"
+	var seen []executor.Call
+	j.refuse = func(c executor.Call) error {
+		if c.Kind == native.PurposeCompaction {
+			seen = append(seen, c)
+		}
+		return nil
+	}
+	cfg := w.config(t, h, 8000)
+	cfg.Elsewhere = func(_ context.Context, t executor.Turn, purpose string) (native.Where, bool) {
+		return native.Where{Provider: cheap, Model: "small", Reason: "rule r", Rule: "r"}, purpose == native.PurposeCompaction && t.Key == in.Key
+	}
+	r, err := native.New(cfg).Execute(t.Context(), in, j)
+	if err != nil || r.Compactions < 2 || w.summaries != 0 || cheap.summaries != r.Compactions || len(seen) != r.Compactions {
+		t.Fatalf("%+v, %v; %d summaries there and %d here", r, err, cheap.summaries, w.summaries)
+	}
+	for _, c := range seen {
+		if c.Provider != "cheap" || c.Model != "small" || c.Reason != "rule r" || c.Agent != "a" {
+			t.Errorf("it is recorded as %+v", c)
+		}
+	}
+}
+
+// A model for summaries that cannot be had is left once, for that of the turn, also
+// when the turn is run again.
+func TestCompactionElsewhereIsLeft(t *testing.T) {
+	t.Parallel()
+	h, j, w, cheap := shelf(t, 20), newJournal(), &worker{rounds: 20}, &summariser{}
+	tried := 0
+	j.refuse = func(c executor.Call) error {
+		if c.Provider == "cheap" {
+			tried++
+			return workflow.Errorf(workflow.CodeQuotaExhausted, "nothing is left of the quota")
+		}
+		return nil
+	}
+	cfg := w.config(t, h, 8000)
+	cfg.Elsewhere = func(context.Context, executor.Turn, string) (native.Where, bool) {
+		return native.Where{Provider: cheap, Model: "small"}, true
+	}
+	first, err := native.New(cfg).Execute(t.Context(), h.turn(), j)
+	if err != nil || first.Compactions < 2 || w.summaries != first.Compactions || cheap.summaries != 0 || tried != first.Compactions {
+		t.Fatalf("%+v, %v; %d summaries, %d tries", first, err, w.summaries, tried)
+	}
+	again, err := native.New(cfg).Execute(t.Context(), h.turn(), j)
+	if err != nil || !reflect.DeepEqual(first, again) || tried != first.Compactions {
+		t.Errorf("again %+v, %v, after %d tries", again, err, tried)
+	}
+}
+
+// An agent whose limits leave nothing for a summary goes on without one.
+func TestCompactionWithoutBudget(t *testing.T) {
+	t.Parallel()
+	h, j, w := shelf(t, 20), newJournal(), &worker{rounds: 20}
+	in := h.turn()
+	in.Agent = "a"
+	j.refuse = func(c executor.Call) error {
+		if c.Kind == native.PurposeCompaction {
+			return workflow.Errorf(workflow.CodeAgentBudget, "nothing is left")
+		}
+		return nil
+	}
+	r, err := native.New(w.config(t, h, 8000)).Execute(t.Context(), in, j)
+	if err != nil || r.Compactions < 2 || w.summaries != 0 || !strings.Contains(w.last.Messages[0].Text(), "The oldest part is left out: the limits") {
+		t.Errorf("%+v, %v: %s", r, err, w.last.Messages[0].Text())
+	}
+}

@@ -27,6 +27,10 @@ type Config struct {
 	// Spawn finds the agent that a turn wants to start; an error that the model can
 	// act on is told to it. Nil starts none.
 	Spawn func(ctx context.Context, parent executor.Turn, t tool.Task) (Child, error)
+	// Elsewhere finds the model for the calls of a turn that serve a purpose of their
+	// own, such as PurposeCompaction; ok is false for the model of the turn. It says the
+	// same for the same turn. Nil is never.
+	Elsewhere func(ctx context.Context, t executor.Turn, purpose string) (w Where, ok bool)
 	// Submit makes the tool by which the model gives an answer that fits a JSON
 	// Schema: its result is Final. Nil asks for the answer as text.
 	Submit func(answer json.RawMessage) (tool.Tool, error)
@@ -43,6 +47,16 @@ type Config struct {
 	Native bool
 	// Clock measures how long things take; nil means time.Now.
 	Clock func() time.Time
+}
+
+// PurposeCompaction is that of the summary of a conversation that is too long.
+const PurposeCompaction = "compaction"
+
+// Where is a model, and why it was chosen.
+type Where struct {
+	Provider     provider.Provider
+	Model        string
+	Reason, Rule string
 }
 
 // Gear is what one turn works with.

@@ -257,6 +257,29 @@ func TestALastWord(t *testing.T) {
 	}
 }
 
+// An agent is told at its own mark, and a last word uses no more than was kept back
+// for it.
+func TestMarks(t *testing.T) {
+	t.Parallel()
+	soft := 0.4
+	for grace, used := range map[float64]int64{0: 500, 0.2: 600, 0.4: 700, 1: 700} {
+		h := newHouse()
+		r, err := team(t, h, toiler, func(c *native.Config, in *executor.Turn) {
+			limited(500, 9)(c, in)
+			in.Limits.Soft, in.Limits.Grace = &soft, &grace
+		})
+		if err != nil || !r.Drained {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		if n := h.tree.Accounts["t"].Spent.Input + h.tree.Accounts["t"].Spent.Output; n != used {
+			t.Errorf("grace %v: it used %d tokens of 500, want %d", grace, n, used)
+		}
+		if m := string(h.memos["t/3/limits"]); !strings.Contains(m, `"used":200`) {
+			t.Errorf("before its third response it was told %s", m)
+		}
+	}
+}
+
 // spy sees requests.
 type spy struct {
 	provider.Provider

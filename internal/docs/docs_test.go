@@ -85,6 +85,7 @@ func TestExamples(t *testing.T) {
 		{"script", "```yaml tenon script\nversion: 1\nreplies: [{txt: a}]\n```", `there is no "txt" here`},
 		{"agent", "```markdown tenon agent\n---\nname: a\ncolour: blue\n---\nGo.\n```", `the field "colour" is not known`},
 		{"composition", "```yaml tenon composition\nslug: a\nversion: 1.0.0\nroot: b\nworkspace: {env: [{name: x, value: y}]}\n```", "UPPER_SNAKE_CASE"},
+		{"manifest", "```yaml tenon manifest\napiVersion: workspace/v1\nkind: WorkspaceManifest\nmetadata: {slug: a, version: 1.0.0}\nspec: {agent: {slug: a, role: boss}}\n```", "want unit-worker"},
 		{"spec", "```yaml tenon spec\nslug: a\nkind: nothing\n```", `"nothing" is not a kind`},
 		{"overlay", "```yaml tenon overlay\nid: [a]\n```", "a.md:2: the overlay is not valid"},
 		{"workflow", "```js tenon workflow\nexport const meta = {name: 'a'};\n```", "description is missing"},

@@ -22,8 +22,8 @@ import (
 // example is a fenced block of a page that has to be valid. Its info string is
 // "yaml tenon" for a whole definition, "yaml tenon node" for nodes of format 2
 // that lead to done and failed, "yaml tenon config" for a configuration,
-// "yaml tenon script" for a script, "yaml tenon composition", "yaml tenon spec" and
-// "yaml tenon overlay", "markdown tenon agent", "js tenon workflow" for a whole
+// "yaml tenon script" for a script, "yaml tenon composition", "yaml tenon
+// manifest", "yaml tenon spec" and "yaml tenon overlay", "markdown tenon agent", "js tenon workflow" for a whole
 // workflow script, and "js tenon body" for one without its meta.
 type example struct {
 	page string
@@ -179,6 +179,9 @@ func (e example) team() (err error, known bool) {
 			return it.Err, true
 		}
 		_, err := runcontext.CompileBlock(it.Composition.Workspace)
+		return err, true
+	case "manifest":
+		_, err := runcontext.Compile("example.yaml", text, nil)
 		return err, true
 	case "spec":
 		_, err := deliverable.Load("example.yaml", text)

@@ -195,3 +195,21 @@ func TestParams(t *testing.T) {
 		}
 	}
 }
+
+// The limits of a script's agents have no schema: marks that are no parts are
+// refused before a call.
+func TestMarksOfScripts(t *testing.T) {
+	t.Parallel()
+	for limits, ok := range map[string]bool{
+		`{"soft":0.5,"grace":0}`: true, `{"tokenBudget":9}`: true, `{"soft":0}`: false, `{"soft":1.5}`: false, `{"grace":-1}`: false,
+	} {
+		w := &worker{acts: []func(executor.Turn) (executor.Reply, error){says("done")}}
+		c := &piecetest.Context{Executor: w, Desk: t.TempDir(), F: piece.Frame{
+			Run: "r1", Node: "a", Level: 1, Params: json.RawMessage(`{"prompt":"go","limits":` + limits + `}`),
+		}}
+		_, err := agent.Pieces(agent.Config{})[0].Run(t.Context(), c)
+		if ok != (err == nil) || !ok && (workflow.CodeOf(err) != workflow.CodeInvalidPieceParams || len(w.turns) > 0) {
+			t.Errorf("%s: %v after %d turns", limits, err, len(w.turns))
+		}
+	}
+}

@@ -45,6 +45,11 @@ func (v *visit) answer(ctx context.Context) (workflow.Settled, error) {
 	if err != nil {
 		return workflow.Settled{}, err
 	}
+	if p.Limits != nil {
+		if err := marked(p.Limits); err != nil {
+			return workflow.Settled{}, err
+		}
+	}
 	t := v.callTurn(p)
 	if !slices.Contains(general, p.Agent) {
 		if v.agent, err = v.cfg.Find(ctx, v.f.Run, Name{Agent: p.Agent}); err != nil {

@@ -63,11 +63,11 @@ func choose(e engine, role workflow.Role, who, pointer string, env piece.Env) (c
 		return c, []piece.Problem{unknownProvider(c.Provider, pointer, env)}
 	}
 	c.caps = caps
-	if c.Model == "" {
+	if c.Model == "" && !env.Routed { // else the matrix speaks before the provider does
 		c.Model = caps.Model
 	}
 	var problems []piece.Problem
-	if c.Model == "" {
+	if c.Model == "" && !env.Routed {
 		problems = append(problems, piece.Problem{
 			Code: workflow.CodeModelMissing, Pointer: pointer,
 			Message: fmt.Sprintf("%s names no model, and provider %s has none of its own", who, c.Provider),

@@ -113,7 +113,7 @@ func decide(ctx context.Context, c piece.Context, f piece.Frame, p deciderParams
 		return decision{}, err
 	}
 	t := newTurn(f, "decide", p.Engine.fill(role), workflow.EffectRead, p.timers)
-	t.Role = p.RoleID
+	t.Role, t.Route.Purpose = p.RoleID, "decider"
 	t.Instructions = joined(deciderRules, role.Prompt)
 	history := historyBlock(f)
 	if history == "" {

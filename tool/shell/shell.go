@@ -41,6 +41,8 @@ type Config struct {
 	Roots []string
 	// Hide are absolute paths that confined commands cannot read.
 	Hide []string
+	// Read are absolute directories in what is hidden that they can read.
+	Read []string
 	// Scratch is an absolute directory for the temporary files of commands, which
 	// they may always write. Empty means a new one that Close removes.
 	Scratch string
@@ -188,7 +190,7 @@ func (s *Shell) places() string {
 
 // spec is what a confined command may do.
 func (s *Shell) spec() confine.Spec {
-	spec := confine.Spec{Write: []string{s.config.Scratch}, Hide: s.config.Hide}
+	spec := confine.Spec{Write: []string{s.config.Scratch}, Hide: s.config.Hide, Read: s.config.Read}
 	if s.config.Access != workflow.EffectRead {
 		spec.Write = append(spec.Write, s.config.Roots...)
 	}

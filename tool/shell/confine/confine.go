@@ -40,8 +40,11 @@ type Spec struct {
 	Write []string `json:"write"`
 	// Hide lists absolute paths that the command cannot read either. In the
 	// directories above them it also cannot read files that are made after it
-	// started. A path below one of Write is not hidden.
+	// started. A path below one of Write or Read is not hidden.
 	Hide []string `json:"hide,omitempty"`
+	// Read lists absolute directories in what is hidden that the command may read
+	// all the same.
+	Read []string `json:"read,omitempty"`
 }
 
 // marker is the first argument of a child.
@@ -54,7 +57,7 @@ const exitRefused = 126
 // Argv returns the argv that runs argv confined, on a machine where Available
 // names a kind. The binary that calls it must call Main first of all.
 func (s Spec) Argv(argv []string) ([]string, error) {
-	for _, list := range [][]string{s.Write, s.Hide} {
+	for _, list := range [][]string{s.Write, s.Hide, s.Read} {
 		for _, p := range list {
 			if !filepath.IsAbs(p) {
 				return nil, fmt.Errorf("confining a command: %q is not an absolute path", p)

@@ -154,6 +154,7 @@ func (s Spec) readable() ([]landlock.Rule, error) {
 	}
 	return []landlock.Rule{
 		landlock.RODirs(c.trees...).IgnoreIfMissing(),
+		landlock.RODirs(s.Read...).IgnoreIfMissing(),
 		landlock.ROFiles(c.files...).IgnoreIfMissing(),
 		// The names in the directories above, not the content of files.
 		landlock.PathAccess(landsys.AccessFSReadDir, c.above...).IgnoreIfMissing(),
@@ -168,7 +169,7 @@ func (s Spec) hidden() []string {
 		if err != nil {
 			continue // nothing is there
 		}
-		if !slices.ContainsFunc(s.Write, func(w string) bool { return below(real, w) }) {
+		if !slices.ContainsFunc(slices.Concat(s.Write, s.Read), func(w string) bool { return below(real, w) }) {
 			list = append(list, real)
 		}
 	}

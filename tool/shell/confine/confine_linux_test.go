@@ -165,6 +165,16 @@ func TestConfinedHide(t *testing.T) {
 	if text, code := run(t, spec, "cat /proc/self/root"+home+"/.ssh/id"); code == 0 {
 		t.Errorf("read through /proc: %s", text)
 	}
+	write(t, home+"/.ssh/open/f", "open")
+	spec.Read = []string{home + "/.ssh/open"}
+	if text, code := run(t, spec, "cat "+home+"/.ssh/open/f"); code != 0 || text != "open" {
+		t.Errorf("what may be read in a hidden place: exit %d: %s", code, text)
+	}
+	for _, script := range []string{"cat " + home + "/.ssh/id", "echo x > " + home + "/.ssh/open/f", "touch " + home + "/.ssh/open/g"} {
+		if text, code := run(t, spec, script); code == 0 {
+			t.Errorf("%s: %s", script, text)
+		}
+	}
 }
 
 func TestChildRefuses(t *testing.T) {
