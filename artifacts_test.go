@@ -153,7 +153,7 @@ nodes:
   more: {kind: artifact, params: {id: a, content: edited}, ends: {next: done, failed: null}}
   done: {kind: end, params: {outcome: success}, ends: {}}
 `)
-	next, err := tn.Continue(t.Context(), run, edited, false, "me")
+	next, err := tn.Continue(t.Context(), run, tenon.Change{Workflow: edited, By: "me"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ nodes:
 	if err != nil || len(names) != 3 {
 		t.Errorf("there are %v, %v", names, err)
 	}
-	if _, err := tn.Continue(t.Context(), "rnone", edited, false, "me"); err == nil {
+	if _, err := tn.Continue(t.Context(), "rnone", tenon.Change{Workflow: edited, By: "me"}); err == nil {
 		t.Error("a run that is not there goes on")
 	}
 	if after, err := tn.Artifacts().Names(t.Context()); err != nil || !slices.Equal(after, names) {

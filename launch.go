@@ -3,6 +3,7 @@ package tenon
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -40,6 +41,12 @@ type Request struct {
 	dry        bool                   // nothing is kept
 	Args       json.RawMessage        // of a script: JSON; nil is undefined
 	Script     workflow.ScriptOptions // bounds of a script
+	// From is a run of a script whose results this one takes over as far as they
+	// hold, as Reuse and RerunWrites of a Change say. Told sees first what that is.
+	From        workflow.RunID
+	Reuse       string
+	RerunWrites bool
+	Told        func(engine.Edit)
 }
 
 func (t *Tenon) env() piece.Env {
@@ -66,8 +73,14 @@ func (t *Tenon) Run(ctx context.Context, q Request) (history.Result, error) {
 		return history.Result{}, err
 	}
 	l.ID, l.By = q.ID, q.By
+	if err := t.follow(ctx, q, &l); err != nil {
+		return history.Result{}, err
+	}
 	warning := t.keepScript(ctx, q.Workflow, &l)
 	res, err := t.engine.Start(ctx, l)
+	if err != nil && q.From != "" {
+		err = errors.Join(err, t.made.forget(ctx, l.ID))
+	}
 	if res, err = t.told(ctx, res, err); warning != "" {
 		res.Warnings = append(res.Warnings, warning)
 	}

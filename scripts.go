@@ -83,6 +83,11 @@ func isThere(dir string) bool {
 	return err == nil && info.IsDir()
 }
 
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
 // Scripts returns the door to workflow scripts.
 func (t *Tenon) Scripts() *Scripts { return t.scripts }
 

@@ -168,6 +168,9 @@ func (a *app) launch(cmd *cobra.Command, l *launch, what string) error {
 		if err := l.scriptArgs.read(a, wf, &q); err != nil {
 			return history.Result{}, err
 		}
+		if err := l.scriptArgs.follow(ctx, a, t, &q); err != nil {
+			return history.Result{}, err
+		}
 		if q.Dimensions, err = pairs("--dimension", l.dimensions); err != nil {
 			return history.Result{}, err
 		}

@@ -96,6 +96,18 @@ func (e *Engine) start(ctx context.Context, l Launch) (history.Result, error) {
 		return history.Result{}, err
 	}
 	defer owner.Release()
+	r, err := e.first(owner, l)
+	if err != nil {
+		return history.Result{}, err
+	}
+	defer r.Program.Close()
+	r.prepare(l.Document)
+	r.dirty = true
+	return r.loop(ctx)
+}
+
+// first is a new run with its first event.
+func (e *Engine) first(owner store.Owner, l Launch) (*run, error) {
 	r := e.newRun(l.ID, owner, l.By)
 	r.create = &store.Create{}
 	r.Values.Put(l.Document)
@@ -103,13 +115,7 @@ func (e *Engine) start(ctx context.Context, l Launch) (history.Result, error) {
 		r.Values.Put(b)
 	}
 	started := l.Started
-	if err := r.record(ref{}, &started); err != nil {
-		return history.Result{}, err
-	}
-	defer r.Program.Close()
-	r.prepare(l.Document)
-	r.dirty = true
-	return r.loop(ctx)
+	return r, r.record(ref{}, &started)
 }
 
 func (r *run) prepare(doc []byte) { r.hashes = mentionsCandidate(doc) && r.e.cfg.Candidate != nil }

@@ -37,6 +37,12 @@ func (p *program) Apply(e workflow.Event) error {
 		return p.onCall(e, func(k *call) { p.childEnded(k, f) })
 	case *workflow.Forked:
 		return p.forked(f)
+	case *workflow.InvocationSettled:
+		n, _ := f.Usage.Tokens()
+		p.spent += n
+		if k := p.calls[e.VisitID()]; k != nil {
+			p.records[k.record].Tokens += n
+		}
 	default:
 		p.control(f)
 	}
@@ -46,9 +52,6 @@ func (p *program) Apply(e workflow.Event) error {
 // control folds the facts about the run as a whole.
 func (p *program) control(payload workflow.Payload) {
 	switch f := payload.(type) {
-	case *workflow.InvocationSettled:
-		n, _ := f.Usage.Tokens()
-		p.spent += n
 	case *workflow.LimitRaised:
 		if f.Tokens > 0 {
 			p.budget = f.Tokens
@@ -228,6 +231,7 @@ func (p *program) answered(k *call) {
 func (p *program) childEnded(k *call, f *workflow.ChildEnded) {
 	n := f.Usage.Input + f.Usage.Output
 	p.spent += n
+	p.records[k.record].Tokens += n
 	if p.ending != nil {
 		p.leftOver(k)
 		return

@@ -69,11 +69,15 @@ func New(cfg Config) *Factory {
 	return &Factory{cfg: cfg, scripts: map[workflow.Digest]*parsed{}}
 }
 
-func plainTraits(kind string, _ json.RawMessage, _ workflow.Options) (Traits, error) {
+func plainTraits(kind string, params json.RawMessage, _ workflow.Options) (Traits, error) {
 	switch kind {
 	case kindAgent:
 		return Traits{Effect: workflow.EffectRead, AI: true, Steerable: true}, nil
 	case kindShell:
+		var s struct{ Effect workflow.Effect }
+		if err := json.Unmarshal(params, &s); err != nil || s.Effect == workflow.EffectRead {
+			return Traits{Effect: workflow.EffectRead}, err
+		}
 		return Traits{Effect: workflow.EffectWrite, Uncertain: true}, nil
 	}
 	return Traits{Effect: workflow.EffectRead}, nil

@@ -199,14 +199,16 @@ func (p *program) enter(k *call) {
 	k.record = len(p.records)
 	p.records = append(p.records, Call{
 		ID: k.id, Kind: k.kind, Scope: k.at.Scope, Digest: k.digest, Occurrence: p.occurrences[place], Label: k.label, Phase: k.phase,
+		Writes: k.traits.Effect == workflow.EffectWrite,
 	})
 	p.calls[k.id] = k // names are unique, see package vm
 	if p.reuse != nil {
 		if c := p.reuse.find(p.records[k.record]); c != nil {
 			k.taken, k.self = c, true
-			p.records[k.record].Reused = ReusedInPlace
+			r := &p.records[k.record]
+			r.Reused, r.Tokens = ReusedInPlace, c.Tokens
 			if c.moved {
-				p.records[k.record].Reused = ReusedMoved
+				r.Reused = ReusedMoved
 			}
 			p.reuse.wait(k)
 			return
