@@ -141,7 +141,8 @@ func (t *Tenon) launch(ctx context.Context, q Request, inputs []byte) (engine.La
 	if w.Script != nil {
 		l.Started.Kind, l.Started.Level = workflow.KindScript, script.Level
 		l.Started.Options.Script = t.scripted(q)
-		l.Started.Options.Policies.Concurrency = l.Started.Options.Script.Concurrency
+		p := &l.Started.Options.Policies
+		p.Concurrency, p.FailFast = l.Started.Options.Script.Concurrency, 0 // an agent that fails is null, and the script decides
 	}
 	return l, t.pin(w, &l)
 }

@@ -342,10 +342,11 @@ var loud = []workflow.Code{
 
 func (p *program) agentOutcome(k *call, r *Call, f *workflow.Settled, raw json.RawMessage, failed bool) vm.Outcome {
 	null := vm.Outcome{Value: json.RawMessage("null")}
-	if f.Outcome == outcomeSkipped {
+	why := f.Error
+	if f.Outcome == outcomeSkipped || failed && why != nil && why.Code == workflow.CodeSkipped {
+		p.failed(k, why) // it is listed, and the script sees null
 		return null
 	}
-	why := f.Error
 	if !failed && (raw == nil || string(raw) == "null" || blank(raw)) {
 		failed, why = true, &workflow.Failure{Code: workflow.CodeIncompleteResponse, Message: "the agent ended with an empty text"}
 	}

@@ -16,6 +16,14 @@ type RunStarted struct {
 	Project  string         `json:"project,omitempty"`
 }
 
+// Format is the format of definitions whose rules hold for the pieces of the run.
+func (s *RunStarted) Format() int {
+	if s.Kind == KindScript {
+		return 2
+	}
+	return s.Level
+}
+
 // ParentRef is the visit of another run that started a child run.
 type ParentRef struct {
 	Run   RunID   `json:"run"`
