@@ -2,6 +2,7 @@ package script
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -150,14 +151,19 @@ func (p *program) settled(e workflow.Event, f *workflow.Settled) error {
 	if k.taken != nil {
 		p.reuse.flying = false
 	}
-	p.moved(p.machine.Settle(k.at.ID, out))
-	return nil
+	return p.moved(p.machine.Settle(k.at.ID, out))
 }
 
-// moved sees to what the script did since the last settlement.
-func (p *program) moved(err error) {
+// moved sees to what the script did since the last settlement. A script that was
+// halted has done nothing: what led to it is not recorded, and leads to it again.
+func (p *program) moved(err error) error {
+	var b *vm.Bound
+	if errors.As(err, &b) && b.Kind == vm.BoundHalt {
+		return workflow.Errorf(workflow.CodeInterrupted, "%s: %w", p.script.File, err).
+			WithHint("what agents have answered is kept; if the code does not come to an end, mend it and resume with --accept-changes")
+	}
 	if p.ending != nil || p.ended {
-		return
+		return nil
 	}
 	switch d := p.machine.Done(); {
 	case err != nil:
@@ -172,6 +178,7 @@ func (p *program) moved(err error) {
 			p.fail(workflow.CodeNoProgress, p.script.File+": the script waits for a promise that nothing will settle")
 		}
 	}
+	return nil
 }
 
 // takeOver begins with the next result of an earlier run.

@@ -49,6 +49,7 @@ type Factory struct {
 	cfg     Config
 	mu      sync.Mutex
 	scripts map[workflow.Digest]*parsed
+	working map[*vm.Machine]workflow.RunID
 }
 
 // maxParsed is how many scripts are kept.
@@ -66,7 +67,7 @@ func New(cfg Config) *Factory {
 	if cfg.Traits == nil {
 		cfg.Traits = plainTraits
 	}
-	return &Factory{cfg: cfg, scripts: map[workflow.Digest]*parsed{}}
+	return &Factory{cfg: cfg, scripts: map[workflow.Digest]*parsed{}, working: map[*vm.Machine]workflow.RunID{}}
 }
 
 func plainTraits(kind string, params json.RawMessage, _ workflow.Options) (Traits, error) {

@@ -105,6 +105,7 @@ func (p *program) Close() error {
 	if p.machine == nil {
 		return nil
 	}
+	p.factory.works(p.machine, "")
 	return p.machine.Close()
 }
 
@@ -133,8 +134,8 @@ func (p *program) begin(e workflow.Event) error {
 	if err != nil {
 		return fmt.Errorf("starting the script of run %s: %w", p.run, err)
 	}
-	p.moved(p.machine.Run(p.script, args))
-	return nil
+	p.factory.works(p.machine, p.run)
+	return p.moved(p.machine.Run(p.script, args))
 }
 
 // accept takes a call of the script.
