@@ -13,8 +13,15 @@ import (
 	"github.com/tenonrun/tenon/workflow"
 )
 
-// Apply folds one fact and queues what follows from it.
+// Apply folds one fact and queues what follows from it. Code of a script that did
+// not come back is not done again.
 func (p *program) Apply(e workflow.Event) error {
+	if f, ok := e.Payload.(*workflow.Ended); ok && p.due != nil && len(p.calls) == 0 && endless(f) {
+		p.due, p.ended = nil, true
+		p.give(workflow.Complete{Ended: *f})
+	} else if err := p.goOn(); err != nil {
+		return err
+	}
 	switch f := e.Payload.(type) {
 	case *workflow.RunStarted:
 		return p.begin(e)
@@ -48,6 +55,11 @@ func (p *program) Apply(e workflow.Event) error {
 		p.control(f)
 	}
 	return nil
+}
+
+// endless reports whether code that did not come back ended a run.
+func endless(f *workflow.Ended) bool {
+	return f.Completion != nil && slices.Contains(f.Completion.Reasons, string(workflow.CodeScriptEndless))
 }
 
 // control folds the facts about the run as a whole.
@@ -151,7 +163,8 @@ func (p *program) settled(e workflow.Event, f *workflow.Settled) error {
 	if k.taken != nil {
 		p.reuse.flying = false
 	}
-	return p.moved(p.machine.Settle(k.at.ID, out))
+	p.due = func() error { return p.moved(p.machine.Settle(k.at.ID, out)) }
+	return nil
 }
 
 // moved sees to what the script did since the last settlement. A script that was
@@ -167,7 +180,7 @@ func (p *program) moved(err error) error {
 	}
 	switch d := p.machine.Done(); {
 	case err != nil:
-		p.fail(codeOfEnd(err), err.Error())
+		p.fail(codeOfEnd(err), p.script.File+": "+err.Error())
 	case d != nil && d.Err != nil:
 		p.threw(d.Err)
 	case d != nil:

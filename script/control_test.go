@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/evanw/esbuild/pkg/api"
 
@@ -71,8 +73,11 @@ func TestHalt(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			if err := p.prog.Apply(events[last]); err != nil {
+				t.Fatal(err)
+			}
 			go func() { defer close(done); p.factory.Halt("rtest", left) }()
-			err := p.prog.Apply(events[last])
+			_, err := p.prog.Decide(nil)
 			close(left)
 			<-done
 			if workflow.CodeOf(err) != workflow.CodeInterrupted || !strings.Contains(err.Error(), "halted.js: the script was stopped in the middle of its code") {
@@ -312,6 +317,14 @@ func TestEndless(t *testing.T) {
 		p := begin(t, named("endless", tc.body), 1, func(p *play) { p.factory = script.New(script.Config{Time: 1e9, Memory: 32 << 20}) })
 		if end := p.finish(); end.Status != workflow.StatusFailed || len(end.Failures) != 1 || end.Failures[0].Code != tc.code {
 			t.Errorf("%s: %+v", tc.body, end)
+		}
+		if tc.code != workflow.CodeScriptEndless {
+			continue
+		}
+		one := p.commands(p.events, func(int) bool { return true })
+		p.factory = script.New(script.Config{Time: time.Hour}) // to look at it again does not run the code again
+		if got := p.commands(p.events, func(int) bool { return false }); !slices.Equal(got, one) {
+			t.Errorf("%s: the commands are\n%v, and in one batch\n%v", tc.body, one, got)
 		}
 	}
 }

@@ -43,6 +43,7 @@ type program struct {
 	ending      *workflow.Ended // given when nothing runs any more
 	begun       bool
 	ended       bool
+	due         func() error // what the script does next; it is done before anything else happens
 }
 
 // Kinds of notes of the dialect.
@@ -89,6 +90,9 @@ func (p *program) give(c workflow.Command) { p.queue = append(p.queue, c) }
 
 // Decide hands out what Apply queued.
 func (p *program) Decide(dst []workflow.Command) ([]workflow.Command, error) {
+	if err := p.goOn(); err != nil {
+		return dst, err
+	}
 	dst = append(dst, p.queue...)
 	p.queue = p.queue[:0]
 	return dst, nil
@@ -135,7 +139,18 @@ func (p *program) begin(e workflow.Event) error {
 		return fmt.Errorf("starting the script of run %s: %w", p.run, err)
 	}
 	p.factory.works(p.machine, p.run)
-	return p.moved(p.machine.Run(p.script, args))
+	p.due = func() error { return p.moved(p.machine.Run(p.script, args)) }
+	return nil
+}
+
+// goOn lets the script do what it does next.
+func (p *program) goOn() error {
+	if p.due == nil {
+		return nil
+	}
+	do := p.due
+	p.due = nil
+	return do()
 }
 
 // accept takes a call of the script.

@@ -34,12 +34,16 @@ const (
 
 // Journal is the Program of a script, to those who ask what it did.
 type Journal interface {
-	// Calls are all calls so far, in start order.
+	// Calls are all calls so far, in start order; those made at the very end of a
+	// run that is over may be left out.
 	Calls() []Call
 }
 
 // Calls implements Journal.
-func (p *program) Calls() []Call { return slices.Clone(p.records) }
+func (p *program) Calls() []Call {
+	_ = p.goOn() // an error comes again with the next event
+	return slices.Clone(p.records)
+}
 
 // Carried is a result that can be taken over.
 type Carried struct {
