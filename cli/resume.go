@@ -144,7 +144,9 @@ func (a *app) accept(ctx context.Context, t *tenon.Tenon, id workflow.RunID, ch 
 	}
 	if !changed {
 		fmt.Fprintln(a.std.Err, "the workflow has not changed")
-		return id, nil
+		if res, err := t.Inspect(ctx, id); wf.Script == nil || err != nil || !res.Status.Terminal() || res.Exit == 0 {
+			return id, err
+		} // a script that is over: what failed or had not ended is made again
 	}
 	ch.Workflow, ch.By = wf, a.who()
 	ed, err := t.Compare(ctx, id, ch)

@@ -144,6 +144,9 @@ func (s *Sink) Clean(p workflow.Payload) {
 			s.value(&own.Calls)
 			p.Options.Script.Reuse = &own
 		}
+	case *workflow.Admitted:
+		s.text(&p.Label)
+		s.text(&p.Group)
 	case *workflow.Settled:
 		s.settled(p)
 	case *workflow.InvocationReserved:

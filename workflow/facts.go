@@ -120,6 +120,8 @@ type Admitted struct {
 	Continued bool    `json:"continued,omitempty"` // the same attempt goes on after an answer
 	Limits    []Limit `json:"limits,omitempty"`
 	Params    Digest  `json:"params,omitempty"`  // of the interpolated params
+	Label     string  `json:"label,omitempty"`   // of a call of a script, for people
+	Group     string  `json:"group,omitempty"`   // its phase
 	Steered   []int64 `json:"steered,omitempty"` // seqs of the steering claimed by this attempt
 }
 
