@@ -42,6 +42,10 @@ func (p *program) Apply(e workflow.Event) error {
 	case *workflow.QuestionAnswered:
 		return p.onCall(e, p.answered)
 	case *workflow.ChildEnded:
+		if f.Step != "" { // an agent started it, and goes on
+			p.spent += f.Usage.Input + f.Usage.Output
+			return nil
+		}
 		return p.onCall(e, func(k *call) { p.childEnded(k, f) })
 	case *workflow.Forked:
 		return p.forked(f)

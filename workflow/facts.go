@@ -362,6 +362,8 @@ type ChildStarted struct {
 	Ref    string `json:"ref"` // name under which RunStarted.Children pins its document
 	Inputs Value  `json:"inputs,omitzero"`
 	Budget Budget `json:"budget,omitzero"` // cap of the child; zero is no cap
+	// Step is the step of an agent that started it; "" when the visit itself did.
+	Step string `json:"step,omitempty"`
 }
 
 // ChildEnded is the end of a child run.
@@ -371,6 +373,7 @@ type ChildEnded struct {
 	Outputs Value    `json:"outputs,omitzero"`
 	Reasons []string `json:"reasons,omitempty"`
 	Usage   Totals   `json:"usage"`
+	Step    string   `json:"step,omitempty"` // as in ChildStarted
 }
 
 // Signal is a named message for a wait. It is kept until a wait takes it.

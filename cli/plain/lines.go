@@ -103,11 +103,7 @@ func say(run workflow.RunID, e workflow.Event, v past) string {
 		if v.routes || p.Continued {
 			return ""
 		}
-		phase := ""
-		if p.Group != "" {
-			phase = ", phase " + Indent(p.Group)
-		}
-		return fmt.Sprintf("> %s starts (%s%s%s)", v.name, p.Kind, attempt(e.Attempt), phase)
+		return fmt.Sprintf("> %s starts (%s%s%s)", v.name, p.Kind, attempt(e.Attempt), phase(p.Group))
 	case *workflow.Settled:
 		return settledLine(p, v)
 	case *workflow.Retrying:
@@ -149,13 +145,17 @@ func say(run workflow.RunID, e workflow.Event, v past) string {
 	case *workflow.AgentEnded:
 		return agentEnd(p, v)
 	case *workflow.Progress:
-		switch p.Kind {
-		case workflow.NoteLog, workflow.NotePhase, workflow.NoteWarning: // the ids of notes tell nothing
-			return fmt.Sprintf("  %s: %s", p.Kind, Indent(p.Message))
-		}
-		return strings.TrimSpace(fmt.Sprintf("  %s %s: %s", v.name, p.Kind, p.Message))
+		return noteLine(p, v)
 	}
 	return ""
+}
+
+func noteLine(p *workflow.Progress, v past) string {
+	switch p.Kind {
+	case workflow.NoteLog, workflow.NotePhase, workflow.NoteWarning: // the ids of notes tell nothing
+		return fmt.Sprintf("  %s: %s", p.Kind, Indent(p.Message))
+	}
+	return strings.TrimSpace(fmt.Sprintf("  %s %s: %s", v.name, p.Kind, p.Message))
 }
 
 func agentLine(p *workflow.AgentStarted, v past) string {
@@ -299,6 +299,13 @@ func in(took time.Duration) string {
 		return ""
 	}
 	return " in " + took.Round(time.Millisecond).String()
+}
+
+func phase(name string) string {
+	if name == "" {
+		return ""
+	}
+	return ", phase " + Indent(name)
 }
 
 func attempt(n int) string {

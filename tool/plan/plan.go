@@ -41,7 +41,8 @@ var readings = map[string]tool.Reading{
 	"memory": {Aliases: map[string]string{"command": "action", "operation": "action", "name": "slug", "content": "text"},
 		Words: map[string]map[string]string{"action": {"list": "view", "read": "view", "create": "add", "update": "replace", "delete": "remove"}}},
 	"ask":  {Wrap: "question", Aliases: map[string]string{"text": "question", "prompt": "question", "choices": "options", "multiple": "many", "multiSelect": "many"}},
-	"task": {Wrap: "prompt", Aliases: map[string]string{"subagent_type": "agent"}},
+	WorkflowName: {Wrap: "name", Aliases: map[string]string{"workflow": "name", "path": "scriptPath", "input": "args", "inputs": "args"}},
+	"task":       {Wrap: "prompt", Aliases: map[string]string{"subagent_type": "agent"}},
 }
 
 // take reads the arguments of a call into a struct.
