@@ -11,12 +11,14 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/tenonrun/tenon/history"
 	"github.com/tenonrun/tenon/project"
 	"github.com/tenonrun/tenon/script"
 	"github.com/tenonrun/tenon/script/builtin"
 	scripts "github.com/tenonrun/tenon/script/store"
+	corestore "github.com/tenonrun/tenon/store"
 	"github.com/tenonrun/tenon/workflow"
 )
 
@@ -321,6 +323,34 @@ func (s *Scripts) path(run workflow.RunID) string {
 		return ""
 	}
 	return path
+}
+
+// collect removes the copies of scripts of runs that are gone, and of those that
+// never began. A run that is just beginning has no history yet.
+func (s *Scripts) collect(ctx context.Context, rep *corestore.Report, before time.Time, dry bool) error {
+	if !isThere(filepath.Join(s.t.Project.Home, scriptsDir)) {
+		return nil
+	}
+	store, err := s.store()
+	files, ok := store.(*scripts.Files)
+	if !ok || err != nil {
+		return err
+	}
+	if young := time.Now().Add(-time.Hour); young.Before(before) {
+		before = young
+	}
+	var broken error
+	n, bytes, err := files.Sweep(scriptScope, dry, func(run string, at time.Time) bool {
+		if slices.Contains(rep.Removed, run) {
+			return true
+		}
+		heads, err := s.t.Store.Runs(ctx, corestore.Query{Run: workflow.RunID(run), Limit: 1})
+		broken = errors.Join(broken, err)
+		return err == nil && len(heads) == 0 && at.Before(before)
+	})
+	rep.Scripts += n
+	rep.Bytes += bytes
+	return errors.Join(err, broken)
 }
 
 // told is a result with what belongs to it beside its history.
