@@ -50,7 +50,8 @@ type Scripts struct {
 // NamedScript is a script that can be named.
 type NamedScript struct {
 	script.Meta
-	Name     string `json:"name"` // it is run by; that of its file
+	Name     string `json:"name"`                // it is run by; that of its file
+	Also     string `json:"alsoNamed,omitempty"` // by its meta, where no file has that name
 	Origin   Origin `json:"origin"`
 	File     string `json:"file"`               // for people
 	Path     string `json:"path,omitempty"`     // absolute; "" when it lies in no folder of workflows
@@ -108,6 +109,9 @@ func (t *Tenon) locate(nameOrFile string) (located, error) {
 	if !project.IsFile(nameOrFile) {
 		f, ok, err = t.Project.Named(nameOrFile)
 		if err == nil && !ok {
+			f, ok = t.called(nameOrFile)
+		}
+		if err == nil && !ok {
 			if l, known, err := t.scripts.resolve(nameOrFile); known || err != nil {
 				return l, err
 			}
@@ -124,6 +128,30 @@ func (t *Tenon) locate(nameOrFile string) (located, error) {
 		return l, workflow.Errorf(workflow.CodeWorkflowNotFound, "reading workflow %s: %w", f.Name, err)
 	}
 	return l, nil
+}
+
+// called finds a script in the folders by the name that it gives itself: the
+// nearest one. Names of files come first.
+func (t *Tenon) called(name string) (project.Found, bool) {
+	for _, f := range t.Project.Everywhere() {
+		if f.Kind == workflow.KindScript && t.ownName(f) == name {
+			return f, true
+		}
+	}
+	return project.Found{}, false
+}
+
+// ownName is the name that a script gives itself; "" of one that is broken.
+func (t *Tenon) ownName(f project.Found) string {
+	text, err := os.ReadFile(f.Path)
+	if err != nil {
+		return ""
+	}
+	m, err := script.Read(f.Path, text)
+	if err != nil {
+		return ""
+	}
+	return m.Name
 }
 
 // fileName is a file for people: relative to where Tenon was opened when it lies
@@ -166,13 +194,16 @@ func (s *Scripts) resolve(name string) (located, bool, error) {
 // names are all names that a script may start workflows by.
 func (t *Tenon) names(ctx context.Context) []string {
 	var all []string
-	for _, f := range t.Project.Workflows() {
+	for _, f := range t.Project.Everywhere() {
 		all = append(all, f.Name)
+		if f.Kind == workflow.KindScript {
+			all = append(all, t.ownName(f))
+		}
 	}
 	saved, _ := t.scripts.saved(ctx) // one that cannot be listed is told when it is asked for
 	all = append(append(all, saved...), builtin.Names()...)
 	slices.Sort(all)
-	return slices.Compact(all)
+	return slices.DeleteFunc(slices.Compact(all), func(name string) bool { return name == "" })
 }
 
 // List returns all scripts that can be named, by name, and those that a nearer
@@ -203,6 +234,11 @@ func (s *Scripts) List(ctx context.Context) (list []NamedScript, broken []error,
 			continue
 		}
 		add(n, func() ([]byte, error) { return os.ReadFile(f.Path) })
+	}
+	for i, n := range list { // names of files come first
+		if own := n.Meta.Name; taken[own] == "" {
+			list[i].Also, taken[own] = own, n.File
+		}
 	}
 	saved, err := s.saved(ctx)
 	if err != nil {
