@@ -34,6 +34,7 @@ type Request struct {
 	By       string                     // who asks
 	ID       workflow.RunID             // "" is made up
 	// Models rebind models for this run: NAME for everything, CLASS=NAME for a class.
+	// "scripted" rehearses: the scripted provider answers, whatever is configured.
 	Models     []string
 	Dimensions map[string]string      // further dimensions of the model matrix
 	Draft      bool                   // drafts of agents and compositions too: the run is not reproducible
