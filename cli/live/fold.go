@@ -57,9 +57,10 @@ func (t *Tree) noted(run workflow.RunID, p *workflow.Progress) bool {
 	switch i := t.row(run); p.Kind {
 	case workflow.NotePhase:
 		i.note, i.tail = clean(p.Message), tail{}
+		i.tail.add("note", i.note)
 	case workflow.NoteLog, workflow.NoteWarning:
 		i.tail = tail{}
-		i.tail.add("note", p.Message)
+		i.tail.add("note", strings.TrimPrefix(i.note+": "+p.Message, ": "))
 	default:
 		return false
 	}

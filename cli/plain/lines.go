@@ -64,7 +64,7 @@ func (l *Lines) fold(run workflow.RunID, e workflow.Event) past {
 	switch p := e.Payload.(type) {
 	case *workflow.Admitted:
 		v.began = e.At.Std()
-		if p.Label != "" {
+		if p.Label != "" && p.Kind != workflow.AskQuestion { // the text of a question follows
 			v.name = Indent(p.Label) + " (" + name + ")"
 		}
 		switch p.Kind {
