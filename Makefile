@@ -39,6 +39,7 @@ components: ## install the programs that some tests run: the OpenSpec command li
 test: components ## all tests, with the race detector and in random order, crash tests included
 	go test -race -shuffle=on -timeout 14m ./...
 	go test ./crash # whole: under the race detector it takes samples
+	TENON_SCRIPT_RUNS=200 go test -timeout 14m -run '^TestSamples$$' ./script # each in 200 orders of completion, where the race detector tries one
 
 .PHONY: short
 short: ## a quick look: no race detector, samples of the crash tests

@@ -229,7 +229,7 @@ func TestRehydrationOfForks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	next, err := tn.Continue(t.Context(), run, document(t, tn, edited), false, "me")
+	next, err := tn.Continue(t.Context(), run, tenon.Change{Workflow: document(t, tn, edited), By: "me"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -481,7 +481,7 @@ func TestArtifactsOfAnEditedWorkflow(t *testing.T) {
 	t.Parallel()
 	tn := opened(t, writing(), onDisk)
 	run := ran(t, tn, tenon.Request{Workflow: document(t, tn, writes)})
-	next, err := tn.Continue(t.Context(), run, document(t, tn, edited), false, "me")
+	next, err := tn.Continue(t.Context(), run, tenon.Change{Workflow: document(t, tn, edited), By: "me"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -498,7 +498,7 @@ func TestArtifactsOfAnEditedWorkflow(t *testing.T) {
 	if err != nil || len(names) != 3 {
 		t.Errorf("there are %v, %v", names, err)
 	}
-	if _, err := tn.Continue(t.Context(), "rnone", document(t, tn, edited), false, "me"); err == nil {
+	if _, err := tn.Continue(t.Context(), "rnone", tenon.Change{Workflow: document(t, tn, edited), By: "me"}); err == nil {
 		t.Error("a run that is not there goes on")
 	}
 	if after, err := tn.Artifacts().Names(t.Context()); err != nil || !slices.Equal(after, names) {

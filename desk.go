@@ -34,6 +34,9 @@ func (t *Tenon) Collect(ctx context.Context, before time.Time, dry bool) (store.
 		return store.Report{}, workflow.Errorf(workflow.CodeInvalidArguments, "collecting runs: this store keeps nothing")
 	}
 	rep, err := k.Collect(ctx, before, dry)
+	if err == nil {
+		err = t.scripts.collect(ctx, &rep, before, dry)
+	}
 	if err != nil || dry {
 		return rep, err
 	}

@@ -46,8 +46,8 @@ func newGear(t *Tenon, memory *notes.Store) *gear {
 	})}
 }
 
-// floorTools are the tools that every agent has. They are declared here, and
-// bash is given its shell by each turn.
+// floorTools are the tools that every agent has. They are declared here;
+// bash and workflow are bound by each turn.
 func floorTools(memory *notes.Store) []tool.Tool {
 	var list []tool.Tool
 	if _, err := exec.LookPath(bashName); err == nil {
@@ -62,7 +62,7 @@ func floorTools(memory *notes.Store) []tool.Tool {
 	if err != nil {
 		rg = ""
 	}
-	return slices.Concat(list, files.Tools(files.Config{Ripgrep: rg}), plan.Tools(memory))
+	return slices.Concat(list, files.Tools(files.Config{Ripgrep: rg}), plan.Tools(memory), []tool.Tool{plan.Workflow(nil)})
 }
 
 // bench is the gear of one turn, made ready when the first tool is called.
@@ -89,14 +89,25 @@ func (g *gear) equip(t executor.Turn) (native.Gear, error) {
 	if set, err = b.without(set); err != nil {
 		return native.Gear{}, err
 	}
+	if !b.mayFlow(context.Background()) {
+		if set, err = set.Narrow(slices.DeleteFunc(set.Names(), func(name string) bool { return name == plan.WorkflowName })...); err != nil {
+			return native.Gear{}, err
+		}
+	}
 	if _, err := set.Find(bashName); err == nil {
 		set, err = set.Doing(bashName, func(ctx context.Context, c tool.Call) (tool.Result, error) { return b.shell.Run(ctx, c) })
 		if err != nil {
 			return native.Gear{}, err
 		}
 	}
-	return native.Gear{Tools: set, Open: b.open, Close: b.close, Unasked: g.t.cfg.DenyAsked, Strict: g.t.cfg.FailDenied,
-		Notes: map[string]string{"task": s.team(t)}}, nil
+	notes := map[string]string{"task": s.team(t)}
+	if _, err := set.Find(plan.WorkflowName); err == nil {
+		notes[plan.WorkflowName] = g.t.flows(context.Background()) // names are on the disk
+		if set, err = set.Doing(plan.WorkflowName, plan.Workflow(b.flow).Run); err != nil {
+			return native.Gear{}, err
+		}
+	}
+	return native.Gear{Tools: set, Open: b.open, Close: b.close, Unasked: g.t.cfg.DenyAsked, Strict: g.t.cfg.FailDenied, Notes: notes}, nil
 }
 
 func (b *bench) open(ctx context.Context) (tool.Fence, error) {
@@ -312,7 +323,7 @@ func (f fence) Grant(a native.Allowance) tool.Fence {
 
 // toolNames are the tools that rules can be about.
 func toolNames() []string {
-	names := []string{bashName, "submit"}
+	names := []string{bashName, "submit", plan.WorkflowName}
 	for _, t := range slices.Concat(files.Tools(files.Config{}), plan.Tools(&notes.Store{}), (&Artifacts{t: &Tenon{}}).tools()) {
 		names = append(names, t.Name)
 	}

@@ -3,6 +3,7 @@ package tenon
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -33,6 +34,7 @@ type Request struct {
 	By       string                     // who asks
 	ID       workflow.RunID             // "" is made up
 	// Models rebind models for this run: NAME for everything, CLASS=NAME for a class.
+	// "scripted" rehearses: the scripted provider answers, whatever is configured.
 	Models     []string
 	Dimensions map[string]string      // further dimensions of the model matrix
 	Draft      bool                   // drafts of agents and compositions too: the run is not reproducible
@@ -41,6 +43,12 @@ type Request struct {
 	site       *site                  // that the agent works in; nil is none
 	Args       json.RawMessage        // of a script: JSON; nil is undefined
 	Script     workflow.ScriptOptions // bounds of a script
+	// From is a run of a script whose results this one takes over as far as they
+	// hold, as Reuse and RerunWrites of a Change say. Told sees first what that is.
+	From        workflow.RunID
+	Reuse       string
+	RerunWrites bool
+	Told        func(engine.Edit)
 }
 
 func (t *Tenon) env() piece.Env {
@@ -67,8 +75,14 @@ func (t *Tenon) Run(ctx context.Context, q Request) (history.Result, error) {
 		return history.Result{}, err
 	}
 	l.ID, l.By = q.ID, q.By
+	if err := t.follow(ctx, q, &l); err != nil {
+		return history.Result{}, err
+	}
 	warning := t.keepScript(ctx, q.Workflow, &l)
 	res, err := t.engine.Start(ctx, l)
+	if err != nil && q.From != "" {
+		err = errors.Join(err, t.made.forget(ctx, l.ID))
+	}
 	if res, err = t.told(ctx, res, err); warning != "" {
 		res.Warnings = append(res.Warnings, warning)
 	}
@@ -129,7 +143,8 @@ func (t *Tenon) launch(ctx context.Context, q Request, inputs []byte) (engine.La
 	if w.Script != nil {
 		l.Started.Kind, l.Started.Level = workflow.KindScript, script.Level
 		l.Started.Options.Script = t.scripted(q)
-		l.Started.Options.Policies.Concurrency = l.Started.Options.Script.Concurrency
+		p := &l.Started.Options.Policies
+		p.Concurrency, p.FailFast = l.Started.Options.Script.Concurrency, 0 // an agent that fails is null, and the script decides
 	}
 	return l, t.pin(w, &l)
 }

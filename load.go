@@ -82,15 +82,13 @@ func (t *Tenon) readScript(w *Workflow, data []byte, cfg load.Config, path []str
 	if err != nil {
 		return nil, err
 	}
-	w.Script, w.Children = &meta, map[string]*Workflow{}
-	w.Workflow = &load.Workflow{
-		Definition: &workflow.Definition{SchemaVersion: 2, ID: meta.Name, Title: meta.Description}, Document: data, Digest: digest(data),
-	}
+	w.scripted(meta, data)
+	w.Children = map[string]*Workflow{}
 	if len(path) > 1 {
 		return w, nil // a script that another workflow starts starts none
 	}
 	for _, name := range t.names(context.Background()) { // names are on the disk
-		if name == w.Name || !quoted(data, name) {
+		if name == w.Name || name == meta.Name || !quoted(data, name) {
 			continue
 		}
 		child, err := t.find(name, cfg, path)
@@ -100,6 +98,14 @@ func (t *Tenon) readScript(w *Workflow, data []byte, cfg load.Config, path []str
 		w.Children[name] = child
 	}
 	return w, nil
+}
+
+// scripted makes w one of a script.
+func (w *Workflow) scripted(meta script.Meta, text []byte) {
+	w.Script = &meta
+	w.Workflow = &load.Workflow{
+		Definition: &workflow.Definition{SchemaVersion: 2, ID: meta.Name, Title: meta.Description}, Document: text, Digest: digest(text),
+	}
 }
 
 // quoted reports whether a name stands in quotes in a text.

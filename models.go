@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/tenonrun/tenon/composition"
@@ -98,7 +99,19 @@ func (t *Tenon) matrixOf(text string, bind []string) (*routing.Matrix, error) {
 	if err != nil || len(bind) == 0 {
 		return m, err
 	}
-	return m.Rebind(bind)
+	return m.Rebind(rehearsed(bind))
+}
+
+// rehearsed reads the name of the scripted provider as a model of it, whatever
+// other providers there are.
+func rehearsed(models []string) []string {
+	out := slices.Clone(models)
+	for i, m := range out {
+		if m == scripted.Name || strings.HasSuffix(m, "="+scripted.Name) {
+			out[i] = m + "/" + scripted.Name
+		}
+	}
+	return out
 }
 
 // begin makes the session of a run that is to be started; more agents than its

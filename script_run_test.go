@@ -1,7 +1,9 @@
 package tenon_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tenonrun/tenon"
+	"github.com/tenonrun/tenon/provider"
 	"github.com/tenonrun/tenon/workflow"
 )
 
@@ -138,4 +141,37 @@ replies:
 	if len(res.Warnings) != 1 || !strings.Contains(res.Warnings[0], "left its changes in the work tree") {
 		t.Errorf("the run warns of %q", res.Warnings)
 	}
+}
+
+// A rehearsal asks no model that is configured, also from a program.
+func TestRehearsalOfTheLibrary(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	tn, err := tenon.Open(t.Context(), tenon.Config{
+		Dir: dir, State: t.TempDir(), Getenv: func(string) string { return "" },
+		Providers: map[string]provider.Provider{"costly": refusing{t}}, Models: map[string]string{"costly": "big"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tn.Close()
+	w, err := tn.LoadDocument("two.js", []byte(`export const meta = {name: 'two', description: 'asks'}
+return [await agent("hello"), await agent("fill", {schema: {type: "object", required: ["n"], properties: {n: {type: "integer"}}}})]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := tn.Run(t.Context(), tenon.Request{Workflow: w, By: "tester", Models: []string{"scripted"}})
+	if err != nil || res.Status != workflow.StatusSucceeded || string(res.Outputs["result"]) != `["ok",{"n":0}]` {
+		t.Fatalf("the run is %s with %s: %+v, %v", res.Status, res.Outputs["result"], res.Failures, err)
+	}
+}
+
+// refusing is a provider that must not be asked.
+type refusing struct{ t *testing.T }
+
+func (refusing) Name() string { return "costly" }
+
+func (r refusing) Stream(context.Context, provider.Request, func(provider.Delta)) (provider.Response, error) {
+	r.t.Error("a configured provider was asked")
+	return provider.Response{}, errors.New("it must not be asked")
 }

@@ -11,12 +11,14 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/tenonrun/tenon/history"
 	"github.com/tenonrun/tenon/project"
 	"github.com/tenonrun/tenon/script"
 	"github.com/tenonrun/tenon/script/builtin"
 	scripts "github.com/tenonrun/tenon/script/store"
+	corestore "github.com/tenonrun/tenon/store"
 	"github.com/tenonrun/tenon/workflow"
 )
 
@@ -48,7 +50,8 @@ type Scripts struct {
 // NamedScript is a script that can be named.
 type NamedScript struct {
 	script.Meta
-	Name     string `json:"name"` // it is run by; that of its file
+	Name     string `json:"name"`                // it is run by; that of its file
+	Also     string `json:"alsoNamed,omitempty"` // by its meta, where no file has that name
 	Origin   Origin `json:"origin"`
 	File     string `json:"file"`               // for people
 	Path     string `json:"path,omitempty"`     // absolute; "" when it lies in no folder of workflows
@@ -83,6 +86,11 @@ func isThere(dir string) bool {
 	return err == nil && info.IsDir()
 }
 
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
 // Scripts returns the door to workflow scripts.
 func (t *Tenon) Scripts() *Scripts { return t.scripts }
 
@@ -101,6 +109,9 @@ func (t *Tenon) locate(nameOrFile string) (located, error) {
 	if !project.IsFile(nameOrFile) {
 		f, ok, err = t.Project.Named(nameOrFile)
 		if err == nil && !ok {
+			f, ok = t.called(nameOrFile)
+		}
+		if err == nil && !ok {
 			if l, known, err := t.scripts.resolve(nameOrFile); known || err != nil {
 				return l, err
 			}
@@ -117,6 +128,30 @@ func (t *Tenon) locate(nameOrFile string) (located, error) {
 		return l, workflow.Errorf(workflow.CodeWorkflowNotFound, "reading workflow %s: %w", f.Name, err)
 	}
 	return l, nil
+}
+
+// called finds a script in the folders by the name that it gives itself: the
+// nearest one. Names of files come first.
+func (t *Tenon) called(name string) (project.Found, bool) {
+	for _, f := range t.Project.Everywhere() {
+		if f.Kind == workflow.KindScript && t.ownName(f) == name {
+			return f, true
+		}
+	}
+	return project.Found{}, false
+}
+
+// ownName is the name that a script gives itself; "" of one that is broken.
+func (t *Tenon) ownName(f project.Found) string {
+	text, err := os.ReadFile(f.Path)
+	if err != nil {
+		return ""
+	}
+	m, err := script.Read(f.Path, text)
+	if err != nil {
+		return ""
+	}
+	return m.Name
 }
 
 // fileName is a file for people: relative to where Tenon was opened when it lies
@@ -159,13 +194,16 @@ func (s *Scripts) resolve(name string) (located, bool, error) {
 // names are all names that a script may start workflows by.
 func (t *Tenon) names(ctx context.Context) []string {
 	var all []string
-	for _, f := range t.Project.Workflows() {
+	for _, f := range t.Project.Everywhere() {
 		all = append(all, f.Name)
+		if f.Kind == workflow.KindScript {
+			all = append(all, t.ownName(f))
+		}
 	}
 	saved, _ := t.scripts.saved(ctx) // one that cannot be listed is told when it is asked for
 	all = append(append(all, saved...), builtin.Names()...)
 	slices.Sort(all)
-	return slices.Compact(all)
+	return slices.DeleteFunc(slices.Compact(all), func(name string) bool { return name == "" })
 }
 
 // List returns all scripts that can be named, by name, and those that a nearer
@@ -196,6 +234,11 @@ func (s *Scripts) List(ctx context.Context) (list []NamedScript, broken []error,
 			continue
 		}
 		add(n, func() ([]byte, error) { return os.ReadFile(f.Path) })
+	}
+	for i, n := range list { // names of files come first
+		if own := n.Meta.Name; taken[own] == "" {
+			list[i].Also, taken[own] = own, n.File
+		}
 	}
 	saved, err := s.saved(ctx)
 	if err != nil {
@@ -316,6 +359,34 @@ func (s *Scripts) path(run workflow.RunID) string {
 		return ""
 	}
 	return path
+}
+
+// collect removes the copies of scripts of runs that are gone, and of those that
+// never began. A run that is just beginning has no history yet.
+func (s *Scripts) collect(ctx context.Context, rep *corestore.Report, before time.Time, dry bool) error {
+	if !isThere(filepath.Join(s.t.Project.Home, scriptsDir)) {
+		return nil
+	}
+	store, err := s.store()
+	files, ok := store.(*scripts.Files)
+	if !ok || err != nil {
+		return err
+	}
+	if young := time.Now().Add(-time.Hour); young.Before(before) {
+		before = young
+	}
+	var broken error
+	n, bytes, err := files.Sweep(scriptScope, dry, func(run string, at time.Time) bool {
+		if slices.Contains(rep.Removed, run) {
+			return true
+		}
+		heads, err := s.t.Store.Runs(ctx, corestore.Query{Run: workflow.RunID(run), Limit: 1})
+		broken = errors.Join(broken, err)
+		return err == nil && len(heads) == 0 && at.Before(before)
+	})
+	rep.Scripts += n
+	rep.Bytes += bytes
+	return errors.Join(err, broken)
 }
 
 // told is a result with what belongs to it beside its history.

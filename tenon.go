@@ -23,7 +23,6 @@ import (
 	"github.com/tenonrun/tenon/executor"
 	"github.com/tenonrun/tenon/graph"
 	"github.com/tenonrun/tenon/history"
-	"github.com/tenonrun/tenon/internal/ident"
 	"github.com/tenonrun/tenon/internal/text"
 	"github.com/tenonrun/tenon/notes"
 	"github.com/tenonrun/tenon/piece"
@@ -87,6 +86,7 @@ type Tenon struct {
 	backends *backends
 	made     *Artifacts
 	scripts  *Scripts
+	factory  *script.Factory
 	gear     *gear
 	sessions sessions
 	matrices matrices
@@ -127,7 +127,7 @@ func Open(ctx context.Context, cfg Config) (*Tenon, error) {
 	if t.made, err = openArtifacts(t); err != nil {
 		return nil, err
 	}
-	t.scripts = newScripts(t)
+	t.scripts, t.factory = newScripts(t), script.New(script.Config{})
 	t.gear = newGear(t, memory)
 	t.backends.equip = t.gear.equip
 	t.backends.spawn, t.backends.elsewhere = t.spawn, t.elsewhere
@@ -167,7 +167,7 @@ func (t *Tenon) newEngine() (*engine.Engine, error) {
 			workflow.KindGraph: graph.New(graph.Config{
 				Pieces: t.pieces, Backend: t.backends.capabilities, Providers: t.backends.names(),
 			}),
-			workflow.KindScript: script.New(script.Config{}),
+			workflow.KindScript: t.factory,
 		},
 		Executor: func(name string) (executor.Executor, error) { return router{t: t, provider: name}, nil },
 		Candidate: func(ctx context.Context, f piece.Frame) (string, error) {
@@ -217,36 +217,4 @@ func (t *Tenon) Fork(ctx context.Context, q engine.ForkRequest) (workflow.RunID,
 func (t *Tenon) Inspect(ctx context.Context, run workflow.RunID) (history.Result, error) {
 	res, err := t.engine.Inspect(ctx, run)
 	return t.told(ctx, res, err)
-}
-
-// Compare tells what another workflow would make of a run: which results it
-// keeps and where it would go on live. Nothing is recorded.
-func (t *Tenon) Compare(ctx context.Context, run workflow.RunID, w *Workflow) (engine.Edit, error) {
-	l, err := t.relaunch(ctx, run, w)
-	if err != nil {
-		return engine.Edit{}, err
-	}
-	return t.engine.Compare(ctx, run, l)
-}
-
-// Continue makes a run of an edited workflow that keeps the results of another
-// run as far as they hold. Resume goes on with it.
-func (t *Tenon) Continue(ctx context.Context, run workflow.RunID, w *Workflow, rerunWrites bool, by string) (workflow.RunID, error) {
-	l, err := t.relaunch(ctx, run, w)
-	if err != nil {
-		return "", err
-	}
-	l.By = by
-	if l.ID == "" {
-		l.ID = workflow.RunID(ident.New("r"))
-	}
-	if err := t.made.continued(ctx, run, l.ID); err != nil {
-		return "", err
-	}
-	t.keepScript(ctx, w, &l)
-	next, err := t.engine.Continue(ctx, run, l, rerunWrites)
-	if err != nil {
-		err = errors.Join(err, t.made.forget(ctx, l.ID))
-	}
-	return next, err
 }

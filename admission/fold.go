@@ -47,9 +47,9 @@ func (g *Gate) Apply(e workflow.Event) {
 func (g *Gate) control(e workflow.Event) {
 	switch p := e.Payload.(type) {
 	case *workflow.ChildStarted:
-		g.ledger.child(e.VisitID(), p.Budget)
+		g.ledger.child(StepChild(e.VisitID(), p.Step), p.Budget)
 	case *workflow.ChildEnded:
-		g.ledger.childEnded(e.VisitID(), p.Usage)
+		g.ledger.childEnded(StepChild(e.VisitID(), p.Step), p.Usage)
 	case *workflow.Steered:
 		g.steering = append(g.steering, Steer{Seq: e.Seq, Text: p.Text, Agent: p.Agent})
 	case *workflow.SteerHeard:
@@ -162,6 +162,7 @@ func (g *Gate) settled(v workflow.VisitID, p *workflow.Settled) {
 		return
 	}
 	g.release(o)
+	g.ledger.left(v)
 	if o.Command.AI {
 		if p.Status == "" || p.Status == workflow.VisitSucceeded {
 			g.fails = 0

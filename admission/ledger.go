@@ -1,7 +1,9 @@
 package admission
 
 import (
+	"maps"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tenonrun/tenon/workflow"
@@ -83,6 +85,20 @@ func (l *ledger) child(v workflow.VisitID, b workflow.Budget) {
 		l.Kids = map[string]Reservation{}
 	}
 	l.Kids[string(v)] = Reservation{Tokens: b.MaxTokens, CostUSD: b.MaxCostUSD}
+}
+
+// StepChild is what a child run is reserved under that a step of a visit started;
+// the visit itself where there is no step.
+func StepChild(v workflow.VisitID, step string) workflow.VisitID {
+	if step == "" {
+		return v
+	}
+	return v + workflow.VisitID("!"+step)
+}
+
+// left gives back what is kept for child runs of the steps of a visit.
+func (l *ledger) left(v workflow.VisitID) {
+	maps.DeleteFunc(l.Kids, func(k string, _ Reservation) bool { return strings.HasPrefix(k, string(v)+"!") })
 }
 
 func (l *ledger) childEnded(v workflow.VisitID, t workflow.Totals) {

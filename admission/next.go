@@ -62,6 +62,9 @@ func (g *Gate) admit(o *Open) Verdict {
 		Kind: c.Kind, Effect: c.Effect, AI: c.AI, Provider: c.Provider, Self: c.Self,
 		Uncertain: c.Uncertain, Unlimited: c.Unlimited, Limits: c.Limits,
 	}
+	if c.Node == string(c.Visit) { // nodes of definitions have names
+		a.Label, a.Group = c.Context.Label, c.Context.Group
+	}
 	v := Verdict{Command: *c, Attempt: o.Attempt + 1, Admitted: a}
 	if o.State == Waiting {
 		a.Continued = true

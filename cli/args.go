@@ -1,12 +1,16 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tenonrun/tenon"
+	"github.com/tenonrun/tenon/cli/plain"
+	"github.com/tenonrun/tenon/engine"
 )
 
 // scriptArgs are the flags that give a script its args and its bounds.
@@ -14,6 +18,8 @@ type scriptArgs struct {
 	text, file  string
 	maxAgents   int
 	concurrency int
+	from        string
+	change
 }
 
 func (s *scriptArgs) flags(c *cobra.Command) {
@@ -21,6 +27,8 @@ func (s *scriptArgs) flags(c *cobra.Command) {
 	c.Flags().StringVar(&s.file, "args-file", "", "file with the args of a script as JSON, - for standard input")
 	c.Flags().IntVar(&s.maxAgents, "max-agents", 0, "agents that a script may start (default 1000)")
 	c.Flags().IntVar(&s.concurrency, "agents", 0, "agents of a script at one time (default up to 16)")
+	c.Flags().StringVar(&s.from, "resume-from", "", "take over what this run of the script settled, as far as it holds with the script and the args as they are now")
+	s.change.flags(c, "--resume-from")
 	c.MarkFlagsMutuallyExclusive("args", "args-file")
 }
 
@@ -36,6 +44,20 @@ func (s *scriptArgs) positional(args []string, agent bool) error {
 	}
 	s.text = args[0]
 	return nil
+}
+
+// follow has the request take over the results of the run of --resume-from.
+func (s *scriptArgs) follow(ctx context.Context, a *app, t *tenon.Tenon, q *tenon.Request) (err error) {
+	if s.from == "" {
+		if s.Reuse != "" || s.RerunWrites {
+			return usage(errors.New("--reuse and --rerun-writes go with --resume-from"))
+		}
+		return nil
+	}
+	q.From, err = a.find(ctx, t, argsOf(s.from), false)
+	q.Reuse, q.RerunWrites = s.Reuse, s.RerunWrites
+	q.Told = func(ed engine.Edit) { fmt.Fprint(a.std.Err, plain.Edit(ed)) }
+	return err
 }
 
 // read puts the args into a request.

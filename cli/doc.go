@@ -91,6 +91,7 @@ func writeVersion(wf *tenon.Workflow) error {
 func (a *app) planCmd() *cobra.Command {
 	var in inputs
 	var against string
+	var ch change
 	c := &cobra.Command{
 		Use:   "plan NAME|FILE",
 		Short: "Show what a run would do, without doing anything",
@@ -98,6 +99,7 @@ func (a *app) planCmd() *cobra.Command {
 	}
 	in.flags(c)
 	c.Flags().StringVar(&against, "against", "", "show what the workflow, as it is now, would keep of this run's results")
+	ch.flags(c, "--against")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		return a.with(cmd.Context(), func(t *tenon.Tenon) error {
 			wf, err := t.Load(args[0])
@@ -106,7 +108,8 @@ func (a *app) planCmd() *cobra.Command {
 			}
 			a.warnings(wf)
 			if against != "" {
-				return a.against(cmd.Context(), t, wf, against)
+				ch.Workflow = wf
+				return a.against(cmd.Context(), t, ch.Change, against)
 			}
 			given, err := in.read(a, wf)
 			if err != nil {
@@ -127,12 +130,12 @@ func (a *app) planCmd() *cobra.Command {
 	return c
 }
 
-func (a *app) against(ctx context.Context, t *tenon.Tenon, wf *tenon.Workflow, run string) error {
+func (a *app) against(ctx context.Context, t *tenon.Tenon, ch tenon.Change, run string) error {
 	id, err := a.find(ctx, t, argsOf(run), false)
 	if err != nil {
 		return err
 	}
-	ed, err := t.Compare(ctx, id, wf)
+	ed, err := t.Compare(ctx, id, ch)
 	if err != nil {
 		return err
 	}
@@ -140,7 +143,7 @@ func (a *app) against(ctx context.Context, t *tenon.Tenon, wf *tenon.Workflow, r
 		a.document(ed)
 		return nil
 	}
-	edited(a.std.Out, ed)
+	fmt.Fprint(a.std.Out, plain.Edit(ed))
 	return nil
 }
 

@@ -219,6 +219,9 @@ func (a *app) show(res history.Result) error {
 		a.printed = true
 	default:
 		a.summary(res)
+		if res.Workflow.Kind == workflow.KindScript { // what it is run for
+			a.outputs(res)
+		}
 	}
 	for _, n := range res.Next {
 		fmt.Fprintln(a.std.Err, "next:", n)

@@ -111,10 +111,14 @@ func argsOf(name string) []string {
 	return []string{name}
 }
 
-// root returns the run at the top of the tree: the one that is driven.
+// root returns the run at the top of the tree: the one that is driven; when that
+// is over, the run itself.
 func root(ctx context.Context, t *tenon.Tenon, id workflow.RunID) workflow.RunID {
 	heads, err := t.Store.Runs(ctx, store.Query{Run: id, Limit: 1})
 	if err != nil || len(heads) == 0 || heads[0].Root == "" {
+		return id
+	}
+	if top, err := t.Store.Runs(ctx, store.Query{Run: heads[0].Root, Limit: 1}); err == nil && len(top) > 0 && top[0].Status.Terminal() {
 		return id
 	}
 	return heads[0].Root

@@ -86,6 +86,9 @@ func (a *app) picture(ctx context.Context, t *tenon.Tenon, args []string, run st
 	if err != nil {
 		return nil, nil, err
 	}
+	if wf.Script != nil {
+		return nil, nil, usage(fmt.Errorf("run %s is one of a script: it has no graph; tenon show %s --agents lists what it called", id, id))
+	}
 	rows, err := visits(ctx, t.Store, id)
 	return wf.Picture(), overlay(rows), err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tenonrun/tenon"
+	"github.com/tenonrun/tenon/cli/plain"
 	"github.com/tenonrun/tenon/project"
 	"github.com/tenonrun/tenon/store"
 	"github.com/tenonrun/tenon/store/sqlite"
@@ -246,7 +247,7 @@ func (a *app) gcCmd() *cobra.Command {
 		Use:   "gc",
 		Short: "Remove ended runs that nothing needs; shows them first",
 		Long: `Without --apply it only lists. Forks, parents and children keep each other; a
-blob goes when no kept run needs it.`,
+blob goes when no kept run needs it, and the copy of a script with its run.`,
 		Args: cobra.NoArgs,
 	}
 	c.Flags().BoolVar(&apply, "apply", false, "really remove")
@@ -268,8 +269,8 @@ blob goes when no kept run needs it.`,
 			for _, r := range rep.Kept {
 				fmt.Fprintln(a.std.Out, "keep  ", r)
 			}
-			fmt.Fprintf(a.std.Out, "%d runs, %d events, %d blobs, %d bytes\n", len(rep.Removed), rep.Events, rep.Blobs, rep.Bytes)
-			if !apply && len(rep.Removed) > 0 {
+			fmt.Fprintf(a.std.Out, "%d runs, %d events, %d blobs, %s, %d bytes\n", len(rep.Removed), rep.Events, rep.Blobs, plain.Count(rep.Scripts, "script"), rep.Bytes)
+			if !apply && len(rep.Removed)+rep.Scripts > 0 {
 				fmt.Fprintf(a.std.Err, "next: %s%s gc --apply%s\n", a.self(), a.flagsOf(), changed(cmd, "older-than"))
 			}
 			return nil

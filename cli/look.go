@@ -76,6 +76,8 @@ func (a *app) heads(rows []store.Head) {
 type visitRow struct {
 	Visit    workflow.VisitID  `json:"visit"`
 	Node     string            `json:"node"`
+	Label    string            `json:"label,omitempty"` // of a call of a script
+	Phase    string            `json:"phase,omitempty"`
 	Kind     string            `json:"kind"`
 	Attempts int               `json:"attempts"`
 	Outcome  string            `json:"outcome,omitempty"`
@@ -137,7 +139,7 @@ func (r *visitRow) stopped() {
 func (r *visitRow) fold(e workflow.Event) {
 	switch p := e.Payload.(type) {
 	case *workflow.Admitted:
-		r.Status, r.Attempts = "running", e.Attempt
+		r.Status, r.Attempts, r.Label, r.Phase = "running", e.Attempt, p.Label, p.Group
 	case *workflow.Settled:
 		r.Status, r.Outcome, r.Error, r.Ended = p.Status, p.Outcome, p.Error, e.At
 		if r.Status == "" {
@@ -275,7 +277,11 @@ func (a *app) visitTable(rows []*visitRow) {
 			took = r.Ended.Std().Sub(r.Began.Std()).Round(time.Millisecond).String()
 		}
 		model, tokens := r.models()
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", r.Visit, r.Kind, r.Status, r.Outcome, r.Attempts, took, model, tokens)
+		name := string(r.Visit)
+		if r.Label != "" {
+			name += " " + printable(r.Label)
+		}
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", name, r.Kind, r.Status, r.Outcome, r.Attempts, took, model, tokens)
 	}
 	_ = w.Flush()
 }

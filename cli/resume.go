@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/tenonrun/tenon"
+	"github.com/tenonrun/tenon/cli/plain"
 	"github.com/tenonrun/tenon/engine"
 	"github.com/tenonrun/tenon/history"
 	"github.com/tenonrun/tenon/workflow"
@@ -62,7 +62,8 @@ func (a *app) resumeCmd() *cobra.Command {
 	var d drive
 	var last bool
 	var raise, invalidate string
-	var accept, rerunWrites bool
+	var accept bool
+	var ch change
 	c := &cobra.Command{
 		Use:   "resume [RUN]",
 		Short: "Go on with a run: nothing that was settled is done again",
@@ -72,9 +73,12 @@ func (a *app) resumeCmd() *cobra.Command {
 	lastFlag(c, &last)
 	c.Flags().StringVar(&raise, "raise", "", "new caps: tokens=N,cost=USD,duration=D,transitions=N")
 	c.Flags().BoolVar(&accept, "accept-changes", false, "the workflow's file was edited: go on with it as it is now, in a new run that keeps the results that still hold")
-	c.Flags().BoolVar(&rerunWrites, "rerun-writes", false, "with --accept-changes: writes that happened may happen again")
+	ch.flags(c, "--accept-changes")
 	c.Flags().StringVar(&invalidate, "invalidate", "", "go on in a fork from before the last visit of this node")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if !accept && ch.RerunWrites || !accept && ch.Reuse != "" {
+			return usage(errors.New("--reuse and --rerun-writes go with --accept-changes"))
+		}
 		caps, err := parseRaise(raise)
 		if err != nil {
 			return err
@@ -86,7 +90,7 @@ func (a *app) resumeCmd() *cobra.Command {
 				return history.Result{}, err
 			}
 			if accept {
-				if id, err = a.accept(ctx, t, id, rerunWrites); err != nil {
+				if id, err = a.accept(ctx, t, id, ch.Change); err != nil {
 					return history.Result{}, err
 				}
 			}
@@ -117,41 +121,44 @@ func (a *app) changed(ctx context.Context, t *tenon.Tenon, res history.Result) {
 	if res.Status.Terminal() {
 		return
 	}
-	old, err := t.Pinned(ctx, res.Run)
-	if err != nil {
-		return
-	}
-	if wf, err := t.Load(old.Path); err == nil && wf.Digest != old.Digest {
+	if wf, changed, err := t.Edited(ctx, res.Run); err == nil && changed {
 		fmt.Fprintf(a.std.Err, "note: %s was edited since; the run goes on with what it started with, or with the new one: %s resume %s --accept-changes\n",
-			old.File, a.self()+a.flagsOf(), res.Run)
+			wf.File, a.self()+a.flagsOf(), res.Run)
 	}
+}
+
+// change are the flags that say how a run goes on with an edited workflow.
+type change struct{ tenon.Change }
+
+func (ch *change) flags(c *cobra.Command, with string) {
+	c.Flags().StringVar(&ch.Reuse, "reuse", "", "with "+with+", of a script: prefix keeps the calls before the first that has changed, failed or not ended, unchanged every one that has not (default prefix)")
+	c.Flags().BoolVar(&ch.RerunWrites, "rerun-writes", false, "with "+with+": writes that happened may happen again")
 }
 
 // accept shows what an edited workflow makes of a run, and makes the run that
 // goes on with it.
-func (a *app) accept(ctx context.Context, t *tenon.Tenon, id workflow.RunID, rerunWrites bool) (workflow.RunID, error) {
-	old, err := t.Pinned(ctx, id)
+func (a *app) accept(ctx context.Context, t *tenon.Tenon, id workflow.RunID, ch tenon.Change) (workflow.RunID, error) {
+	wf, changed, err := t.Edited(ctx, id)
 	if err != nil {
 		return "", err
 	}
-	wf, err := t.Load(old.Path)
-	if err != nil {
-		return "", err
-	}
-	if wf.Digest == old.Digest {
+	if !changed {
 		fmt.Fprintln(a.std.Err, "the workflow has not changed")
-		return id, nil
+		if res, err := t.Inspect(ctx, id); wf.Script == nil || err != nil || !res.Status.Terminal() || res.Exit == 0 {
+			return id, err
+		} // a script that is over: what failed or had not ended is made again
 	}
-	ed, err := t.Compare(ctx, id, wf)
+	ch.Workflow, ch.By = wf, a.who()
+	ed, err := t.Compare(ctx, id, ch)
 	if err != nil {
 		return "", err
 	}
-	edited(a.std.Err, ed)
-	next, err := t.Continue(ctx, id, wf, rerunWrites, a.who())
+	fmt.Fprint(a.std.Err, plain.Edit(ed))
+	next, err := t.Continue(ctx, id, ch)
 	if err != nil {
 		return "", err
 	}
-	fmt.Fprintf(a.std.Err, "run %s goes on from run %s, which ends here\n", next, id)
+	fmt.Fprintf(a.std.Err, "run %s goes on from run %s with %s\n", next, id, wf.File)
 	return next, a.supersede(ctx, t, id, next)
 }
 
@@ -166,17 +173,4 @@ func (a *app) supersede(ctx context.Context, t *tenon.Tenon, id, next workflow.R
 		_, err = t.Resume(ctx, id, a.who())
 	}
 	return err
-}
-
-// edited tells what is replayed and what runs live.
-func edited(w io.Writer, ed engine.Edit) {
-	for _, v := range ed.Reused {
-		fmt.Fprintf(w, "  kept  %s\n", v)
-	}
-	for _, v := range ed.Live {
-		fmt.Fprintf(w, "  live  %s\n", v)
-	}
-	for _, v := range ed.Writes {
-		fmt.Fprintf(w, "  again %s: a write that has happened\n", v)
-	}
 }

@@ -22,7 +22,6 @@ import (
 	"github.com/tenonrun/tenon/history"
 	"github.com/tenonrun/tenon/internal/schema"
 	"github.com/tenonrun/tenon/internal/source"
-	"github.com/tenonrun/tenon/provider/scripted"
 	"github.com/tenonrun/tenon/workflow"
 )
 
@@ -164,9 +163,12 @@ func (a *app) launch(cmd *cobra.Command, l *launch, what string) error {
 		if len(l.verify) > 0 && !wf.UsesPlan() {
 			fmt.Fprintf(a.std.Err, "warning: --verify changes nothing: no node of %s verifies with the configured commands\n", wf.Name)
 		}
-		q.By, q.Models, q.Draft, q.UpdateLock, q.Change = a.who(), rehearsed(l.models), l.draft, l.update, first(l.change, t.Project.Config.Launch.Change)
+		q.By, q.Models, q.Draft, q.UpdateLock, q.Change = a.who(), l.models, l.draft, l.update, first(l.change, t.Project.Config.Launch.Change)
 		q.Budget = workflow.Budget{MaxTokens: budget.Tokens, MaxCostUSD: budget.CostUSD, MaxDurationMs: budget.DurationMs}
 		if err := l.scriptArgs.read(a, wf, &q); err != nil {
+			return history.Result{}, err
+		}
+		if err := l.scriptArgs.follow(ctx, a, t, &q); err != nil {
 			return history.Result{}, err
 		}
 		if q.Dimensions, err = pairs("--dimension", l.dimensions); err != nil {
@@ -181,18 +183,6 @@ func (a *app) launch(cmd *cobra.Command, l *launch, what string) error {
 		w.begin(wf)
 		return t.Run(ctx, q)
 	}, func(c *tenon.Config) { c.Checks = checks(l.verify) })
-}
-
-// rehearsed reads the name of the scripted provider as a model of it, whatever
-// other providers there are.
-func rehearsed(models []string) []string {
-	out := slices.Clone(models)
-	for i, m := range out {
-		if m == scripted.Name || strings.HasSuffix(m, "="+scripted.Name) {
-			out[i] = m + "/" + scripted.Name
-		}
-	}
-	return out
 }
 
 // together refuses flags that do not go with each other.

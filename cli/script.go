@@ -86,7 +86,7 @@ func (a *app) scripts(list []tenon.NamedScript, broken []error) {
 			if n.HiddenBy != "" {
 				origin += ", hidden"
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", n.Name, origin, n.File, printable(about(n.Meta)))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", strings.TrimSuffix(n.Name+", "+printable(n.Also), ", "), origin, n.File, printable(about(n.Meta)))
 		}
 		_ = w.Flush()
 	}

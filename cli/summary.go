@@ -39,7 +39,7 @@ func (a *app) summary(res history.Result) {
 		fmt.Fprintf(w, "  unfinished %s (%s): %s %s\n", u.Node, u.Visit, u.Code, u.Message)
 	}
 	for _, f := range res.Failures {
-		fmt.Fprintf(w, "  failed %s: %s (%s)\n", f.Node, plain.Indent(strings.TrimPrefix(f.Message, f.Node+": ")), f.Code)
+		fmt.Fprintf(w, "  failed%s: %s (%s)\n", strings.TrimRight(" "+f.Node, " "), plain.Indent(strings.TrimPrefix(f.Message, f.Node+": ")), f.Code)
 	}
 	for _, e := range res.Evidence {
 		fmt.Fprintf(w, "  %s  %s\n", e.Node, plain.Receipt(e.EvidenceKept))
@@ -123,7 +123,26 @@ func (a *app) next(res history.Result) []string {
 			out = append(out, waitingHint(tenon, res))
 		}
 	case workflow.StatusFailed, workflow.StatusUnproven, workflow.StatusCancelled, workflow.StatusDenied:
-		out = append(out, fmt.Sprintf(tenon+"show %s", res.Run), fmt.Sprintf(tenon+"fork %s --from %s", res.Run, failedNode(res)))
+		out = append(out, fmt.Sprintf(tenon+"show %s", res.Run))
+		if res.Workflow.Kind == workflow.KindScript {
+			return append(out, againScript(tenon, res)...)
+		}
+		out = append(out, fmt.Sprintf(tenon+"fork %s --from %s", res.Run, failedNode(res)))
+	}
+	return out
+}
+
+// againScript says how a run of a script goes on: what is settled is kept.
+func againScript(tenon string, res history.Result) []string {
+	file := res.Workflow.File
+	if res.ScriptPath != "" && !strings.ContainsRune(file, '/') && strings.ContainsRune(file, ':') {
+		file = res.ScriptPath // it came from no file
+	}
+	out := []string{fmt.Sprintf(tenon+"resume %s --accept-changes   (keeps what is settled; where the script is wrong, change %s first)", res.Run, file)}
+	for _, f := range res.Failures {
+		if strings.ContainsRune(f.Node, '#') {
+			return append(out, fmt.Sprintf(tenon+"fork %s --from '%s'", res.Run, f.Node))
+		}
 	}
 	return out
 }

@@ -57,8 +57,11 @@ func (e *Engine) Send(ctx context.Context, id workflow.RunID, c Control) error {
 	defer s.Program.Close()
 	m := store.Control{ID: c.ID, Run: id, By: c.By, At: e.now()}
 	if s.Memory.Ended != nil && s.Memory.Ended.Status.Terminal() && c.Answer == nil {
-		return workflow.Errorf(workflow.CodeRunTerminal, "run %s has ended: %s", id, s.Memory.Ended.Status).
-			WithHint("fork it to go on from an earlier point: tenon fork %s --from NODE", id)
+		over := workflow.Errorf(workflow.CodeRunTerminal, "run %s has ended: %s", id, s.Memory.Ended.Status)
+		if s.Start.Kind == workflow.KindScript {
+			return over.WithHint("go on in a new run that keeps what is settled: tenon resume %s --accept-changes", id)
+		}
+		return over.WithHint("fork it to go on from an earlier point: tenon fork %s --from NODE", id)
 	}
 	var data any
 	switch {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenonrun/tenon/history"
 	"github.com/tenonrun/tenon/internal/canon"
 	"github.com/tenonrun/tenon/internal/ident"
 	"github.com/tenonrun/tenon/store"
@@ -16,11 +17,16 @@ import (
 // Edit is what an edited workflow makes of a run: which results are kept, where
 // it goes on live, and which writes have happened and would happen again.
 type Edit struct {
-	Run     workflow.RunID     `json:"run"`
-	Reused  []workflow.VisitID `json:"reused"`
-	Live    []workflow.VisitID `json:"live"`
-	Writes  []workflow.VisitID `json:"writes"` // that happened and are not reused
-	History []workflow.Event   `json:"-"`
+	Run    workflow.RunID     `json:"run"`
+	Reused []workflow.VisitID `json:"reused"`
+	Live   []workflow.VisitID `json:"live"`
+	Writes []workflow.VisitID `json:"writes"` // that happened and are not reused
+	// Of a script: what follows the live calls is known when they have ended.
+	Diverges string           `json:"diverges,omitempty"`    // the first call that is not kept, and why
+	Later    int              `json:"later,omitempty"`       // results that may be kept after the live calls
+	Saved    int64            `json:"savedTokens,omitempty"` // that the kept results took
+	Ahead    int64            `json:"aheadTokens,omitempty"` // that the rest will take, about, by what it took before
+	History  []workflow.Event `json:"-"`
 }
 
 // Compare replays a run's results under another document, without recording
@@ -50,9 +56,8 @@ func (e *Engine) Continue(ctx context.Context, id workflow.RunID, l Launch, reru
 		return "", err
 	}
 	defer r.Program.Close()
-	if len(ed.Writes) > 0 && !rerunWrites {
-		return "", workflow.Errorf(workflow.CodeResumeIncompatible, "these writes have happened and would happen again: %v", ed.Writes).
-			WithHint("add --rerun-writes if that is meant")
+	if err := ed.Refused(rerunWrites); err != nil {
+		return "", err
 	}
 	note := fmt.Sprintf("goes on from run %s with an edited workflow: %d results are kept", id, len(ed.Reused))
 	from := workflow.Inline(rawOf(workflow.Edited{Run: id}))
@@ -61,6 +66,42 @@ func (e *Engine) Continue(ctx context.Context, id workflow.RunID, l Launch, reru
 	}
 	r.create, r.dirty, r.stopping = &store.Create{}, true, true
 	return l.ID, r.append(ctx)
+}
+
+// Refused is why nobody goes on with the edited workflow: writes would happen
+// again, and that was not allowed.
+func (ed Edit) Refused(rerunWrites bool) error {
+	if len(ed.Writes) == 0 || rerunWrites {
+		return nil
+	}
+	return workflow.Errorf(workflow.CodeResumeIncompatible, "these writes have happened and would happen again: %v", ed.Writes).
+		WithHint("add --rerun-writes if that is meant")
+}
+
+// Prepare records a new run without driving it: Drive does.
+func (e *Engine) Prepare(ctx context.Context, l Launch) error {
+	owner, err := e.cfg.Store.Own(ctx, l.ID)
+	if err != nil {
+		return err
+	}
+	defer owner.Release()
+	r, err := e.first(owner, l)
+	if err != nil {
+		return err
+	}
+	defer r.Program.Close()
+	r.dirty, r.stopping = true, true // the head says interrupted until somebody drives it
+	return r.append(ctx)
+}
+
+// Look shows the fold of a run as it stands. It is gone when see returns.
+func (e *Engine) Look(ctx context.Context, id workflow.RunID, see func(*history.State) error) error {
+	s, err := e.fold(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer closeProgram(s)
+	return see(s)
 }
 
 // fixed is an owner for a run that is only imagined.

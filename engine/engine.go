@@ -77,7 +77,8 @@ type Engine struct {
 	wg    sync.WaitGroup
 
 	mu   sync.Mutex
-	made *history.State // the fork that was made last, until it is driven
+	made *history.State          // the fork that was made last, until it is driven
+	runs map[workflow.RunID]*run // that are driven
 }
 
 // New checks the configuration and returns an Engine.

@@ -15,7 +15,11 @@ import (
 // fold reads a run into memory without owning it.
 func (e *Engine) fold(ctx context.Context, id workflow.RunID) (*history.State, error) {
 	s := &history.State{ID: id, Values: history.NewLayered(blobs{e.cfg.Store})}
-	return s, e.read(ctx, s, 0)
+	err := e.read(ctx, s, 0)
+	if err != nil {
+		closeProgram(s)
+	}
+	return s, err
 }
 
 var errFarEnough = errors.New("far enough")
@@ -96,6 +100,19 @@ func (e *Engine) start(ctx context.Context, l Launch) (history.Result, error) {
 		return history.Result{}, err
 	}
 	defer owner.Release()
+	defer e.halting(ctx, l.ID)()
+	r, err := e.first(owner, l)
+	if err != nil {
+		return history.Result{}, err
+	}
+	defer r.Program.Close()
+	r.prepare(l.Document)
+	r.dirty = true
+	return r.loop(ctx)
+}
+
+// first is a new run with its first event.
+func (e *Engine) first(owner store.Owner, l Launch) (*run, error) {
 	r := e.newRun(l.ID, owner, l.By)
 	r.create = &store.Create{}
 	r.Values.Put(l.Document)
@@ -103,13 +120,11 @@ func (e *Engine) start(ctx context.Context, l Launch) (history.Result, error) {
 		r.Values.Put(b)
 	}
 	started := l.Started
-	if err := r.record(ref{}, &started); err != nil {
-		return history.Result{}, err
+	err := r.record(ref{}, &started)
+	if err != nil {
+		closeProgram(&r.State)
 	}
-	defer r.Program.Close()
-	r.prepare(l.Document)
-	r.dirty = true
-	return r.loop(ctx)
+	return r, err
 }
 
 func (r *run) prepare(doc []byte) { r.hashes = mentionsCandidate(doc) && r.e.cfg.Candidate != nil }
@@ -131,14 +146,15 @@ func (e *Engine) driveOnce(ctx context.Context, id workflow.RunID, by string) (r
 		return history.Result{}, false, err
 	}
 	defer owner.Release()
+	defer e.halting(ctx, id)()
 	r := e.newRun(id, owner, by)
 	if s := e.take(id); s != nil {
 		r.State, r.sink.Values = *s, s.Values
 	}
+	defer func() { closeProgram(&r.State) }()
 	if err := e.read(ctx, &r.State, 0); err != nil {
 		return history.Result{}, false, err
 	}
-	defer r.Program.Close()
 	r.appended, r.sink.Bytes = r.Seq, r.logged()
 	if end := r.Memory.Ended; end != nil && end.Status.Terminal() {
 		res, err := r.report()

@@ -283,6 +283,7 @@ func (r *run) whole(ctx context.Context) context.Context {
 func (r *run) loop(ctx context.Context) (history.Result, error) {
 	r.baton.take() // and kept: when the loop ends, nobody drives the run any more
 	defer r.bury()
+	defer r.e.drives(r)()
 	r.clock = newClock(r.e.cfg.Now, r.Last)
 	poll := time.NewTicker(r.e.cfg.Poll)
 	defer poll.Stop()

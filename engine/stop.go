@@ -1,13 +1,32 @@
 package engine
 
 import (
+	"context"
 	"errors"
 
 	"github.com/tenonrun/tenon/store"
+	"github.com/tenonrun/tenon/workflow"
 )
 
 // bury tells attempts that nobody answers them any more.
 func (r *run) bury() { r.once.Do(func() { close(r.dead) }) }
+
+// halting has the Programs of a run end what they compute when ctx ends, until
+// the driver has left the run.
+func (e *Engine) halting(ctx context.Context, id workflow.RunID) (left func()) {
+	done := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		for _, f := range e.cfg.Programs {
+			if h, ok := f.(workflow.Halter); ok {
+				h.Halt(id, done)
+			}
+		}
+	})
+	return func() {
+		close(done)
+		stop()
+	}
+}
 
 // stop ends all attempts because the process is asked to end.
 func (r *run) stop() {

@@ -31,6 +31,10 @@ func (p *program) Apply(e workflow.Event) error {
 	case *workflow.QuestionAnswered:
 		err = p.onVisit(e, p.answered)
 	case *workflow.ChildEnded:
+		if f.Step != "" { // an agent started it, and goes on
+			p.totals.Plus(f.Usage)
+			break
+		}
 		err = p.onVisit(e, func(v *visit) { p.childEnded(v, f) })
 	case *workflow.TimerStarted:
 		err = p.onVisit(e, func(v *visit) { v.timer = f.Until })

@@ -45,6 +45,8 @@ type Result struct {
 type WorkflowName struct {
 	Name   string          `json:"name"`
 	Digest workflow.Digest `json:"digest"`
+	Kind   string          `json:"kind,omitempty"` // workflow.KindScript; "" is a definition
+	File   string          `json:"file,omitempty"` // of a script: where it was read, for people
 }
 
 // Usage is the spend of a run. Unknown is not zero: Unknown counts calls whose
@@ -118,7 +120,7 @@ func (res *Result) Adopt(child Result) {
 func (s *State) Result(status workflow.Status) (Result, error) {
 	m := &s.Memory
 	res := Result{
-		Run: s.ID, Workflow: WorkflowName{s.Start.Workflow.Name, s.Start.Workflow.Digest},
+		Run: s.ID, Workflow: WorkflowName{Name: s.Start.Workflow.Name, Digest: s.Start.Workflow.Digest},
 		Status: status, Exit: status.Exit(), Questions: s.Asking(), Dead: m.Dead, Denied: m.Denied, Denials: m.Denials, Warnings: m.Warnings,
 		Usage:   Usage{Totals: s.Gate.Spent(), Reserved: s.Gate.Reserved(), Unknown: m.Lost, Budget: s.Gate.Options().Budget},
 		Started: s.Begun, Updated: s.Last, ForkOf: m.ForkOf, Visits: s.Gate.Transitions(),
@@ -126,6 +128,9 @@ func (s *State) Result(status workflow.Status) (Result, error) {
 	}
 	if in := s.Gate.Inherited(); in != (workflow.Totals{}) {
 		res.Usage.Inherited = &in
+	}
+	if ref := s.Start.Workflow; s.Start.Kind == workflow.KindScript {
+		res.Workflow.Kind, res.Workflow.File = s.Start.Kind, ref.File
 	}
 	s.unsettled(&res)
 	if m.Ended != nil {

@@ -67,6 +67,13 @@ type LiveCall struct {
 	Key        string           `json:"key"`
 }
 
+// child keeps an open child run. Those that agents started are their own.
+func (m *Memory) child(v workflow.VisitID, p *workflow.ChildStarted) {
+	if p.Step == "" {
+		m.Children[v] = *p
+	}
+}
+
 func newMemory() Memory {
 	return Memory{
 		Asked:  map[workflow.VisitID][]workflow.Question{},
@@ -212,9 +219,9 @@ func (s *State) note(e workflow.Event) {
 	case *workflow.TimerFired:
 		delete(m.Timers, v)
 	case *workflow.ChildStarted:
-		m.Children[v] = *p
+		m.child(v, p)
 	case *workflow.ChildEnded:
-		delete(m.Children, v)
+		delete(m.Children, v) // the child of a step is not there
 		m.Made = withMade(m.Made, p.Run, p.Made)
 	case *workflow.Lost:
 		if _, cancelled := s.Gate.Halted(); cancelled && p.Uncertain {

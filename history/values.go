@@ -139,6 +139,14 @@ func (s *Sink) Clean(p workflow.Payload) {
 		s.value(&p.Launch.Tickets)
 		s.value(&p.Launch.Specs)
 		s.value(&p.Options.Session)
+		if r := p.Options.Script.Reuse; r != nil {
+			own := *r
+			s.value(&own.Calls)
+			p.Options.Script.Reuse = &own
+		}
+	case *workflow.Admitted:
+		s.text(&p.Label)
+		s.text(&p.Group)
 	case *workflow.Settled:
 		s.settled(p)
 	case *workflow.InvocationReserved:

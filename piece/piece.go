@@ -65,6 +65,7 @@ type Traits struct {
 // time.
 type Env struct {
 	Level      int
+	Script     bool // a script starts it, not a definition
 	Structural bool // configuration is not known: roles are assumed read, providers known
 	Roles      map[string]workflow.Role
 	Declared   []string // roles the definition lists
@@ -147,7 +148,8 @@ type Frame struct {
 	Scope        string
 	Attempt      int
 	Kind         string
-	Level        int
+	Level        int             // format of the definition; 2 in a script
+	Script       bool            // a script starts it, not a definition
 	Params       json.RawMessage // interpolated
 	Traits       Traits
 	Context      workflow.VisitContext

@@ -2,6 +2,7 @@ package script
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,8 +13,15 @@ import (
 	"github.com/tenonrun/tenon/workflow"
 )
 
-// Apply folds one fact and queues what follows from it.
+// Apply folds one fact and queues what follows from it. Code of a script that did
+// not come back is not done again.
 func (p *program) Apply(e workflow.Event) error {
+	if f, ok := e.Payload.(*workflow.Ended); ok && p.due != nil && len(p.calls) == 0 && endless(f) {
+		p.due, p.ended = nil, true
+		p.give(workflow.Complete{Ended: *f})
+	} else if err := p.goOn(); err != nil {
+		return err
+	}
 	switch f := e.Payload.(type) {
 	case *workflow.RunStarted:
 		return p.begin(e)
@@ -34,21 +42,33 @@ func (p *program) Apply(e workflow.Event) error {
 	case *workflow.QuestionAnswered:
 		return p.onCall(e, p.answered)
 	case *workflow.ChildEnded:
+		if f.Step != "" { // an agent started it, and goes on
+			p.spent += f.Usage.Input + f.Usage.Output
+			return nil
+		}
 		return p.onCall(e, func(k *call) { p.childEnded(k, f) })
 	case *workflow.Forked:
 		return p.forked(f)
+	case *workflow.InvocationSettled:
+		n, _ := f.Usage.Tokens()
+		p.spent += n
+		if k := p.calls[e.VisitID()]; k != nil {
+			p.records[k.record].Tokens += n
+		}
 	default:
 		p.control(f)
 	}
 	return nil
 }
 
+// endless reports whether code that did not come back ended a run.
+func endless(f *workflow.Ended) bool {
+	return f.Completion != nil && slices.Contains(f.Completion.Reasons, string(workflow.CodeScriptEndless))
+}
+
 // control folds the facts about the run as a whole.
 func (p *program) control(payload workflow.Payload) {
 	switch f := payload.(type) {
-	case *workflow.InvocationSettled:
-		n, _ := f.Usage.Tokens()
-		p.spent += n
 	case *workflow.LimitRaised:
 		if f.Tokens > 0 {
 			p.budget = f.Tokens
@@ -147,18 +167,24 @@ func (p *program) settled(e workflow.Event, f *workflow.Settled) error {
 	if k.taken != nil {
 		p.reuse.flying = false
 	}
-	p.moved(p.machine.Settle(k.at.ID, out))
+	p.due = func() error { return p.moved(p.machine.Settle(k.at.ID, out)) }
 	return nil
 }
 
-// moved sees to what the script did since the last settlement.
-func (p *program) moved(err error) {
+// moved sees to what the script did since the last settlement. A script that was
+// halted has done nothing: what led to it is not recorded, and leads to it again.
+func (p *program) moved(err error) error {
+	var b *vm.Bound
+	if errors.As(err, &b) && b.Kind == vm.BoundHalt {
+		return workflow.Errorf(workflow.CodeInterrupted, "%s: %w", p.script.File, err).
+			WithHint("what agents have answered is kept; if the code does not come to an end, mend it and resume with --accept-changes")
+	}
 	if p.ending != nil || p.ended {
-		return
+		return nil
 	}
 	switch d := p.machine.Done(); {
 	case err != nil:
-		p.fail(codeOfEnd(err), err.Error())
+		p.fail(codeOfEnd(err), p.script.File+": "+err.Error())
 	case d != nil && d.Err != nil:
 		p.threw(d.Err)
 	case d != nil:
@@ -169,6 +195,7 @@ func (p *program) moved(err error) {
 			p.fail(workflow.CodeNoProgress, p.script.File+": the script waits for a promise that nothing will settle")
 		}
 	}
+	return nil
 }
 
 // takeOver begins with the next result of an earlier run.
@@ -228,6 +255,7 @@ func (p *program) answered(k *call) {
 func (p *program) childEnded(k *call, f *workflow.ChildEnded) {
 	n := f.Usage.Input + f.Usage.Output
 	p.spent += n
+	p.records[k.record].Tokens += n
 	if p.ending != nil {
 		p.leftOver(k)
 		return
@@ -338,10 +366,11 @@ var loud = []workflow.Code{
 
 func (p *program) agentOutcome(k *call, r *Call, f *workflow.Settled, raw json.RawMessage, failed bool) vm.Outcome {
 	null := vm.Outcome{Value: json.RawMessage("null")}
-	if f.Outcome == outcomeSkipped {
+	why := f.Error
+	if f.Outcome == outcomeSkipped || failed && why != nil && why.Code == workflow.CodeSkipped {
+		p.failed(k, why) // it is listed, and the script sees null
 		return null
 	}
-	why := f.Error
 	if !failed && (raw == nil || string(raw) == "null" || blank(raw)) {
 		failed, why = true, &workflow.Failure{Code: workflow.CodeIncompleteResponse, Message: "the agent ended with an empty text"}
 	}

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/evanw/esbuild/pkg/api"
 
@@ -41,6 +43,51 @@ func (p *play) notes(kind string) []string {
 		}
 	}
 	return out
+}
+
+// TestHalt: a person who stops a run does not wait for the code of its script, and
+// the run is as it was before that code.
+func TestHalt(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]string{
+		"loop":         `for (;;);`,
+		"caught":       `for (;;) { try { for (;;); } catch (e) {} }`,
+		"regex":        `return /^(a+)+$/.test("a".repeat(40) + "b")`,
+		"sort":         `return Array.from({length: 100}, (_, i) => i).sort(() => { for (;;); })`,
+		"after a call": `await agent("One => 1"); for (;;);`,
+		"in a branch":  `return parallel([() => agent("One => 1"), async () => { await null; for (;;); }])`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := begin(t, named("halted", body), 1)
+			left := make(chan struct{})
+			done := make(chan struct{})
+			events := []workflow.Event{{Seq: 1, Payload: &p.start}}
+			if name == "after a call" {
+				events = append(events, workflow.Event{Seq: 2, ID: "agent#1", Payload: &workflow.Admitted{Kind: "agent", AI: true}},
+					workflow.Event{Seq: 3, ID: "agent#1", Payload: &workflow.Settled{Output: workflow.Text("1")}})
+			}
+			last := len(events) - 1
+			for _, e := range events[:last] {
+				if err := p.prog.Apply(e); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := p.prog.Apply(events[last]); err != nil {
+				t.Fatal(err)
+			}
+			go func() { defer close(done); p.factory.Halt("rtest", left) }()
+			_, err := p.prog.Decide(nil)
+			close(left)
+			<-done
+			if workflow.CodeOf(err) != workflow.CodeInterrupted || !strings.Contains(err.Error(), "halted.js: the script was stopped in the middle of its code") {
+				t.Errorf("%v", err)
+			}
+			if err := p.prog.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }
 
 func TestVisits(t *testing.T) {
@@ -270,6 +317,14 @@ func TestEndless(t *testing.T) {
 		p := begin(t, named("endless", tc.body), 1, func(p *play) { p.factory = script.New(script.Config{Time: 1e9, Memory: 32 << 20}) })
 		if end := p.finish(); end.Status != workflow.StatusFailed || len(end.Failures) != 1 || end.Failures[0].Code != tc.code {
 			t.Errorf("%s: %+v", tc.body, end)
+		}
+		if tc.code != workflow.CodeScriptEndless {
+			continue
+		}
+		one := p.commands(p.events, func(int) bool { return true })
+		p.factory = script.New(script.Config{Time: time.Hour}) // to look at it again does not run the code again
+		if got := p.commands(p.events, func(int) bool { return false }); !slices.Equal(got, one) {
+			t.Errorf("%s: the commands are\n%v, and in one batch\n%v", tc.body, one, got)
 		}
 	}
 }

@@ -49,6 +49,7 @@ type Factory struct {
 	cfg     Config
 	mu      sync.Mutex
 	scripts map[workflow.Digest]*parsed
+	working map[*vm.Machine]workflow.RunID
 }
 
 // maxParsed is how many scripts are kept.
@@ -66,14 +67,18 @@ func New(cfg Config) *Factory {
 	if cfg.Traits == nil {
 		cfg.Traits = plainTraits
 	}
-	return &Factory{cfg: cfg, scripts: map[workflow.Digest]*parsed{}}
+	return &Factory{cfg: cfg, scripts: map[workflow.Digest]*parsed{}, working: map[*vm.Machine]workflow.RunID{}}
 }
 
-func plainTraits(kind string, _ json.RawMessage, _ workflow.Options) (Traits, error) {
+func plainTraits(kind string, params json.RawMessage, _ workflow.Options) (Traits, error) {
 	switch kind {
 	case kindAgent:
 		return Traits{Effect: workflow.EffectRead, AI: true, Steerable: true}, nil
 	case kindShell:
+		var s struct{ Effect workflow.Effect }
+		if err := json.Unmarshal(params, &s); err != nil || s.Effect == workflow.EffectRead {
+			return Traits{Effect: workflow.EffectRead}, err
+		}
 		return Traits{Effect: workflow.EffectWrite, Uncertain: true}, nil
 	}
 	return Traits{Effect: workflow.EffectRead}, nil

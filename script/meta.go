@@ -11,6 +11,9 @@ import (
 	"github.com/tenonrun/tenon/workflow"
 )
 
+// MaxSource is the largest script, in bytes.
+const MaxSource = vm.MaxSource
+
 // Meta is what a script says about itself.
 type Meta struct {
 	Name        string          `json:"name"`

@@ -43,6 +43,7 @@ type program struct {
 	ending      *workflow.Ended // given when nothing runs any more
 	begun       bool
 	ended       bool
+	due         func() error // what the script does next; it is done before anything else happens
 }
 
 // Kinds of notes of the dialect.
@@ -89,6 +90,9 @@ func (p *program) give(c workflow.Command) { p.queue = append(p.queue, c) }
 
 // Decide hands out what Apply queued.
 func (p *program) Decide(dst []workflow.Command) ([]workflow.Command, error) {
+	if err := p.goOn(); err != nil {
+		return dst, err
+	}
 	dst = append(dst, p.queue...)
 	p.queue = p.queue[:0]
 	return dst, nil
@@ -105,6 +109,7 @@ func (p *program) Close() error {
 	if p.machine == nil {
 		return nil
 	}
+	p.factory.works(p.machine, "")
 	return p.machine.Close()
 }
 
@@ -133,8 +138,19 @@ func (p *program) begin(e workflow.Event) error {
 	if err != nil {
 		return fmt.Errorf("starting the script of run %s: %w", p.run, err)
 	}
-	p.moved(p.machine.Run(p.script, args))
+	p.factory.works(p.machine, p.run)
+	p.due = func() error { return p.moved(p.machine.Run(p.script, args)) }
 	return nil
+}
+
+// goOn lets the script do what it does next.
+func (p *program) goOn() error {
+	if p.due == nil {
+		return nil
+	}
+	do := p.due
+	p.due = nil
+	return do()
 }
 
 // accept takes a call of the script.
@@ -199,14 +215,16 @@ func (p *program) enter(k *call) {
 	k.record = len(p.records)
 	p.records = append(p.records, Call{
 		ID: k.id, Kind: k.kind, Scope: k.at.Scope, Digest: k.digest, Occurrence: p.occurrences[place], Label: k.label, Phase: k.phase,
+		Writes: k.traits.Effect == workflow.EffectWrite,
 	})
 	p.calls[k.id] = k // names are unique, see package vm
 	if p.reuse != nil {
 		if c := p.reuse.find(p.records[k.record]); c != nil {
 			k.taken, k.self = c, true
-			p.records[k.record].Reused = ReusedInPlace
+			r := &p.records[k.record]
+			r.Reused, r.Tokens = ReusedInPlace, c.Tokens
 			if c.moved {
-				p.records[k.record].Reused = ReusedMoved
+				r.Reused = ReusedMoved
 			}
 			p.reuse.wait(k)
 			return

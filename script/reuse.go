@@ -20,6 +20,8 @@ type Call struct {
 	Phase      string
 	Settled    bool
 	Failed     bool
+	Writes     bool  // it may change files
+	Tokens     int64 // that it took, in this run or where its result comes from
 	Output     workflow.Value
 	Reused     string // how its result was taken over; "" when it was not
 }
@@ -32,12 +34,16 @@ const (
 
 // Journal is the Program of a script, to those who ask what it did.
 type Journal interface {
-	// Calls are all calls so far, in start order.
+	// Calls are all calls so far, in start order; those made at the very end of a
+	// run that is over may be left out.
 	Calls() []Call
 }
 
 // Calls implements Journal.
-func (p *program) Calls() []Call { return slices.Clone(p.records) }
+func (p *program) Calls() []Call {
+	_ = p.goOn() // an error comes again with the next event
+	return slices.Clone(p.records)
+}
 
 // Carried is a result that can be taken over.
 type Carried struct {
@@ -45,6 +51,7 @@ type Carried struct {
 	Scope      string          `json:"scope,omitempty"`
 	Digest     workflow.Digest `json:"digest"`
 	Occurrence int             `json:"occurrence"`
+	Tokens     int64           `json:"tokens,omitempty"` // that it took
 	Output     workflow.Value  `json:"output"`
 	used       bool
 	moved      bool
@@ -66,7 +73,7 @@ func Carry(mode string, calls []Call) (json.RawMessage, error) {
 		case !good, mode == workflow.ReuseUnchanged && c.Kind != kindAgent && c.Kind != kindQuestion:
 			continue // a command may see what a changed call leaves behind
 		}
-		out = append(out, Carried{Kind: c.Kind, Scope: c.Scope, Digest: c.Digest, Occurrence: c.Occurrence, Output: c.Output})
+		out = append(out, Carried{Kind: c.Kind, Scope: c.Scope, Digest: c.Digest, Occurrence: c.Occurrence, Tokens: c.Tokens, Output: c.Output})
 	}
 	return json.Marshal(out)
 }
@@ -125,6 +132,21 @@ func (u *reuse) find(c Call) *Carried {
 	return nil
 }
 
+// left counts the results that may still be taken over.
+func (u *reuse) left() (n int) {
+	if u.broken {
+		return 0
+	}
+	for _, list := range u.digests {
+		for _, c := range list {
+			if !c.used {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // wait queues a call whose result is taken over.
 func (u *reuse) wait(k *call) { u.waiting = append(u.waiting, k) }
 
@@ -144,63 +166,4 @@ func (u *reuse) next() *call {
 	u.waiting = slices.Delete(u.waiting, at, at+1)
 	u.flying = true
 	return k
-}
-
-// Plan is what a run of an edited script would do first.
-type Plan struct {
-	Reused []Call // whose results are taken over
-	Moved  int    // of them, those whose place in the script is another
-	Live   []Call // that then run, as far as it can be told before they have
-	Ends   bool   // the script ends with what is taken over
-}
-
-// Foresee plays the start of a run with all that it takes over and nothing else.
-func (f *Factory) Foresee(run workflow.RunID, start workflow.RunStarted, values workflow.Values) (Plan, error) {
-	prog, err := f.New(run, start, values)
-	if err != nil {
-		return Plan{}, err
-	}
-	defer prog.Close()
-	p := prog.(*program) //nolint:forcetypeassert // it was just made
-	events := []workflow.Event{{Payload: &start}}
-	for seq := int64(1); len(events) > 0; seq++ {
-		e := events[0]
-		events = events[1:]
-		e.Seq = seq
-		if err := p.Apply(e); err != nil {
-			return Plan{}, err
-		}
-		wishes, err := p.Decide(nil)
-		if err != nil {
-			return Plan{}, err
-		}
-		for _, w := range wishes {
-			switch w := w.(type) {
-			case workflow.StartVisit:
-				if k := p.calls[w.Visit]; k != nil && k.taken != nil {
-					events = append(events, workflow.Event{ID: string(w.Visit), Payload: &workflow.Admitted{Kind: w.Kind, Self: true}})
-				}
-			case workflow.SettleVisit:
-				events = append(events, workflow.Event{ID: string(w.Visit), Payload: &w.Result})
-			case workflow.Complete, workflow.Log, workflow.StartChild, workflow.CancelVisit, workflow.CancelChild:
-			}
-		}
-	}
-	return p.plan(), nil
-}
-
-func (p *program) plan() Plan {
-	plan := Plan{Ends: p.ended}
-	for _, c := range p.records {
-		switch {
-		case c.Reused == "":
-			plan.Live = append(plan.Live, c)
-		default:
-			plan.Reused = append(plan.Reused, c)
-			if c.Reused == ReusedMoved {
-				plan.Moved++
-			}
-		}
-	}
-	return plan
 }

@@ -90,6 +90,43 @@ func TestReuse(t *testing.T) {
 	}
 }
 
+// TestPlanSays: where a run goes on live, why, what it costs, and what would be
+// written again.
+func TestPlanSays(t *testing.T) {
+	t.Parallel()
+	wrote := `await agent("One => 1"); await shell(["a"]); await shell(["b"], {effect: "read"}); const x = await agent("Two => !die"); return x ?? agent("Three => 3")`
+	cases := []struct {
+		name, mode, old, body, says string
+		again                       int
+		saved, ahead                int64
+	}{
+		{"unchanged", workflow.ReusePrefix, chain, chain, "", 0, 400, 0},
+		{"changed", workflow.ReusePrefix, chain, strings.Replace(chain, "Three", "Drei", 1), `agent#3 (edited.js:4:17): its prompt or its options have changed`, 0, 200, 200},
+		{"new", workflow.ReuseUnchanged, chain, chain[:len(chain)-len("return [a, b, c, d];")] + `return agent("Five")`, `agent#5 (edited.js:6:8): the earlier run made no such call`, 0, 400, 100},
+		{"failed", workflow.ReusePrefix, wrote, wrote, `agent#2 (edited.js:2:100): it failed`, 0, 100, 200},
+		{"after a failed one", workflow.ReusePrefix, wrote, strings.Replace(wrote, `await agent("Two => !die")`, "null", 1), `agent#2 (edited.js:2:112): its prompt or its options have changed`, 0, 100, 200},
+		{"written", workflow.ReusePrefix, wrote, strings.Replace(wrote, "One", "Eins", 1), `agent#1 (edited.js:2:7): its prompt or its options have changed`, 1, 0, 300},
+		{"commands", workflow.ReuseUnchanged, wrote, wrote, `shell#1 "a" (edited.js:2:32): it looks at what others do`, 1, 100, 100},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			old := begin(t, named("old", tc.old), 7)
+			old.finish()
+			p := resume(t, old, tc.mode, tc.body)
+			plan, err := p.factory.Foresee("rnew", p.start, p.values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			calls := old.prog.(script.Journal).Calls() //nolint:forcetypeassert // resume has asked
+			saved, ahead := plan.Tokens(calls)
+			if says := plan.Diverges(calls); says != tc.says || len(plan.Again(calls)) != tc.again || saved != tc.saved || ahead != tc.ahead {
+				t.Errorf("says %q, writes %v again, saves %d, needs %d", says, plan.Again(calls), saved, ahead)
+			}
+		})
+	}
+}
+
 func TestReuseOfAStoppedRun(t *testing.T) {
 	t.Parallel()
 	old := begin(t, named("old", chain), 1)

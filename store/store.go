@@ -237,7 +237,8 @@ type Report struct {
 	Runs     int       `json:"runs"`
 	Events   int64     `json:"events"`
 	Blobs    int       `json:"blobs"`
-	Bytes    int64     `json:"bytes"` // of the removed, or of all
+	Bytes    int64     `json:"bytes"`             // of the removed, or of all
+	Scripts  int       `json:"scripts,omitempty"` // copies of scripts of runs that are gone
 	Removed  []string  `json:"removed,omitempty"`
 	Kept     []string  `json:"kept,omitempty"` // with the reason
 	Problems []Problem `json:"problems"`

@@ -100,6 +100,10 @@ func (a *Admitted) word(name, value string) bool {
 		a.Provider = value
 	case "params":
 		a.Params = Digest(value)
+	case "label":
+		a.Label = value
+	case "group":
+		a.Group = value
 	default:
 		return false
 	}

@@ -48,6 +48,8 @@ func (f *flat) admitted(p *Admitted) {
 	f.flag("unlimited", p.Unlimited)
 	f.flag("continued", p.Continued)
 	f.word("params", string(p.Params))
+	f.word("label", p.Label)
+	f.word("group", p.Group)
 }
 
 func (f *flat) settled(p *Settled) {

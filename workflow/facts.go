@@ -16,6 +16,14 @@ type RunStarted struct {
 	Project  string         `json:"project,omitempty"`
 }
 
+// Format is the format of definitions whose rules hold for the pieces of the run.
+func (s *RunStarted) Format() int {
+	if s.Kind == KindScript {
+		return 2
+	}
+	return s.Level
+}
+
 // ParentRef is the visit of another run that started a child run.
 type ParentRef struct {
 	Run   RunID   `json:"run"`
@@ -112,6 +120,8 @@ type Admitted struct {
 	Continued bool    `json:"continued,omitempty"` // the same attempt goes on after an answer
 	Limits    []Limit `json:"limits,omitempty"`
 	Params    Digest  `json:"params,omitempty"`  // of the interpolated params
+	Label     string  `json:"label,omitempty"`   // of a call of a script, for people
+	Group     string  `json:"group,omitempty"`   // its phase
 	Steered   []int64 `json:"steered,omitempty"` // seqs of the steering claimed by this attempt
 }
 
@@ -378,6 +388,8 @@ type ChildStarted struct {
 	Ref    string `json:"ref"` // name under which RunStarted.Children pins its document
 	Inputs Value  `json:"inputs,omitzero"`
 	Budget Budget `json:"budget,omitzero"` // cap of the child; zero is no cap
+	// Step is the step of an agent that started it; "" when the visit itself did.
+	Step string `json:"step,omitempty"`
 }
 
 // ChildEnded is the end of a child run.
@@ -388,6 +400,7 @@ type ChildEnded struct {
 	Reasons []string `json:"reasons,omitempty"`
 	Usage   Totals   `json:"usage"`
 	Made    []MadeBy `json:"made,omitempty"` // the newest artifacts of the child and those below it
+	Step    string   `json:"step,omitempty"` // as in ChildStarted
 }
 
 // Signal is a named message for a wait. It is kept until a wait takes it.

@@ -44,6 +44,13 @@ type Factory interface {
 	New(run RunID, start RunStarted, values Values) (Program, error)
 }
 
+// Halter is a Factory whose Programs may compute for long.
+type Halter interface {
+	// Halt ends what the Programs of a run compute too long at a stretch, with an
+	// error of the code interrupted, until the channel is closed.
+	Halt(run RunID, until <-chan struct{})
+}
+
 // ErrNoSnapshot is returned by Programs that are only replayed.
 var ErrNoSnapshot = &Error{Code: CodeNotFound, Msg: "this program keeps no snapshots"}
 

@@ -25,6 +25,8 @@ func (t *Tree) control(run workflow.RunID, e workflow.Event) bool {
 		t.ending = true
 	case *workflow.BreakerOpened:
 		t.breakers[p.Provider] = *p
+	case *workflow.Progress:
+		return t.noted(run, p)
 	case *workflow.Signal, *workflow.Steered:
 	case *workflow.Ended:
 		t.ended(run, e, p)
@@ -48,6 +50,21 @@ func (t *Tree) started(run workflow.RunID, e workflow.Event, p *workflow.RunStar
 	i := t.row(run)
 	i.name, i.since = p.Workflow.Name, e.At
 	t.budget, t.begun = p.Options.Budget, e.At
+}
+
+// noted shows what a script says about itself at its run; false for notes of visits.
+func (t *Tree) noted(run workflow.RunID, p *workflow.Progress) bool {
+	switch i := t.row(run); p.Kind {
+	case workflow.NotePhase:
+		i.note, i.tail = clean(p.Message), tail{}
+		i.tail.add("note", i.note)
+	case workflow.NoteLog, workflow.NoteWarning:
+		i.tail = tail{}
+		i.tail.add("note", strings.TrimPrefix(i.note+": "+p.Message, ": "))
+	default:
+		return false
+	}
+	return true
 }
 
 // resumed begins this process's work on what an earlier one left.
@@ -149,6 +166,9 @@ func (t *Tree) visit(i *item, e workflow.Event) {
 
 func (t *Tree) admitted(i *item, e workflow.Event, p *workflow.Admitted) {
 	i.kind, i.node, i.attempt = p.Kind, e.Node, e.Attempt
+	if p.Label != "" {
+		i.name = clean(p.Label)
+	}
 	i.state, i.until, i.note, i.ask, i.tail = running, 0, "", nil, tail{}
 	if !p.Continued {
 		i.since = e.At

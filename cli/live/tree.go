@@ -114,6 +114,8 @@ func (t *Tree) find(run workflow.RunID, id string) *item {
 	i := &item{key: k, state: queued}
 	scope, name := split(id)
 	switch visit, branch, ok := cut(id); {
+	case t.scripted(run): // its scopes are no visits
+		i.name, i.parent = id, t.row(run)
 	case ok:
 		i.name, i.kind, i.parent = branch, kindBranch, t.find(run, visit)
 	default:
@@ -122,6 +124,12 @@ func (t *Tree) find(run workflow.RunID, id string) *item {
 	t.items[k] = i
 	i.parent.kids = append(i.parent.kids, i)
 	return i
+}
+
+// scripted reports whether a run is one of a script.
+func (t *Tree) scripted(run workflow.RunID) bool {
+	o := t.origins[run]
+	return o.start != nil && o.start.Kind == workflow.KindScript
 }
 
 // split parts a visit id into its scope and its last step.

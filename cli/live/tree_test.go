@@ -121,6 +121,19 @@ func TestDraw(t *testing.T) {
 		want string
 	}{
 		{name: "nothing yet", film: func(*film) {}},
+		{name: "a script", film: func(f *film) {
+			f.put("", 0, &workflow.RunStarted{Kind: workflow.KindScript, Workflow: workflow.Ref{Name: "review"}})
+			f.put("phase#1", 0, &workflow.Progress{Kind: workflow.NotePhase, Message: "Find"})
+			f.put("log#1", 0, &workflow.Progress{Kind: workflow.NoteLog, Message: "four files"})
+			f.put("parallel#1[0]/agent#1", 1, &workflow.Admitted{Kind: "agent", Label: "find: tests", Group: "Find"}).call("parallel#1[0]/agent#1", 10, 5)
+			f.put("parallel#1[1]/agent#1", 1, &workflow.Admitted{Kind: "agent"}).wait(3 * time.Second)
+			f.ok("parallel#1[0]/agent#1", "next").wait(9 * time.Second)
+		}, want: `
+> review  r1  12s
+    Find: four files
+  + find: tests  big  15 tokens  3s
+  > parallel#1[1]/agent  agent  12s
+  1 model call  15 tokens  12s`},
 		{name: "steps one after the other", film: func(f *film) {
 			f.begin("fix").admit("plan#1", "prompt").call("plan#1", 600, 41).wait(15*time.Second).ok("plan#1", "next")
 			f.admit("check#1", "shell").wait(time.Second).ok("check#1", "fail")

@@ -52,18 +52,21 @@ func (l *Lines) fold(run workflow.RunID, e workflow.Event) past {
 	if l.root == "" {
 		l.root = run
 	}
-	at := place{run, e.ID}
+	at, name := place{run, e.ID}, e.ID
+	if run != l.root {
+		name = string(run) + " " + e.ID
+	}
 	v := l.open[at]
 	if v == nil {
-		v = &past{name: e.ID, node: e.Node}
-		if run != l.root {
-			v.name = string(run) + " " + e.ID
-		}
+		v = &past{name: name, node: e.Node}
 		l.open[at] = v
 	}
 	switch p := e.Payload.(type) {
 	case *workflow.Admitted:
 		v.began = e.At.Std()
+		if p.Label != "" && p.Kind != workflow.AskQuestion { // the text of a question follows
+			v.name = Indent(p.Label) + " (" + name + ")"
+		}
 		switch p.Kind {
 		case workflow.KindCondition, workflow.KindAssign, workflow.KindJoin, workflow.KindEnd:
 			v.routes = p.Self
@@ -100,7 +103,7 @@ func say(run workflow.RunID, e workflow.Event, v past) string {
 		if v.routes || p.Continued {
 			return ""
 		}
-		return fmt.Sprintf("> %s starts (%s%s)", v.name, p.Kind, attempt(e.Attempt))
+		return fmt.Sprintf("> %s starts (%s%s%s)", v.name, p.Kind, attempt(e.Attempt), phase(p.Group))
 	case *workflow.Settled:
 		return settledLine(p, v)
 	case *workflow.Retrying:
@@ -142,9 +145,17 @@ func say(run workflow.RunID, e workflow.Event, v past) string {
 	case *workflow.AgentEnded:
 		return agentEnd(p, v)
 	case *workflow.Progress:
-		return strings.TrimSpace(fmt.Sprintf("  %s %s: %s", v.name, p.Kind, p.Message))
+		return noteLine(p, v)
 	}
 	return ""
+}
+
+func noteLine(p *workflow.Progress, v past) string {
+	switch p.Kind {
+	case workflow.NoteLog, workflow.NotePhase, workflow.NoteWarning: // the ids of notes tell nothing
+		return fmt.Sprintf("  %s: %s", p.Kind, Indent(p.Message))
+	}
+	return strings.TrimSpace(fmt.Sprintf("  %s %s: %s", v.name, p.Kind, p.Message))
 }
 
 func agentLine(p *workflow.AgentStarted, v past) string {
@@ -288,6 +299,13 @@ func in(took time.Duration) string {
 		return ""
 	}
 	return " in " + took.Round(time.Millisecond).String()
+}
+
+func phase(name string) string {
+	if name == "" {
+		return ""
+	}
+	return ", phase " + Indent(name)
 }
 
 func attempt(n int) string {

@@ -119,7 +119,7 @@ func Pieces(c Config) []piece.Piece {
 
 func (cfg Config) describe(raw json.RawMessage, env piece.Env) (piece.Traits, []piece.Problem) {
 	traits := piece.Traits{Outcomes: []string{"next", "unproven", "failed"}, Effect: workflow.EffectWrite, AI: true, Steerable: true}
-	if env.Level == scriptLevel {
+	if env.Script {
 		traits.Outcomes, traits.Effect = []string{"next", "failed"}, workflow.EffectRead
 		return traits, nil
 	}

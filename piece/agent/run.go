@@ -36,13 +36,13 @@ func (cfg Config) run(ctx context.Context, c piece.Context) (workflow.Settled, e
 	f := c.Frame()
 	var p settings
 	var err error
-	if f.Level != scriptLevel {
+	if !f.Script {
 		if p, err = params.Filled[settings](f.Params); err != nil {
 			return workflow.Settled{}, err
 		}
 	}
 	v := &visit{cfg: cfg, c: c, f: f, p: p}
-	if f.Level == scriptLevel {
+	if f.Script {
 		return v.answer(ctx)
 	}
 	if err := v.prepare(ctx); err != nil {

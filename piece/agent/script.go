@@ -15,10 +15,6 @@ import (
 	"github.com/tenonrun/tenon/workflow"
 )
 
-// scriptLevel is the level at which scripts start agents. There is no such kind
-// in definitions of that level.
-const scriptLevel = 1
-
 // scriptRepairs is how often an answer that breaks its schema is asked for again.
 const scriptRepairs = 5
 

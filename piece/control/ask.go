@@ -99,7 +99,7 @@ func runAsk(ctx context.Context, c piece.Context, kind string) (workflow.Settled
 	case answer.Denied:
 		return settleDenied(f, kind, answer), nil
 	}
-	response, err := response(c, kind, f.Level, answer)
+	response, err := response(c, kind, f, answer)
 	if err != nil {
 		return workflow.Settled{}, err
 	}
@@ -176,7 +176,7 @@ func answerText(c piece.Context, answer workflow.Answer) (string, bool, error) {
 }
 
 // response is what the output says about an answer.
-func response(c piece.Context, kind string, level int, answer workflow.Answer) (any, error) {
+func response(c piece.Context, kind string, f piece.Frame, answer workflow.Answer) (any, error) {
 	raw, err := c.Load(answer.Value)
 	if err != nil {
 		return nil, fmt.Errorf("reading the answer of %s: %w", c.Frame().Node, err)
@@ -184,14 +184,14 @@ func response(c piece.Context, kind string, level int, answer workflow.Answer) (
 	switch {
 	case kind != workflow.AskQuestion:
 		approved := map[string]any{"approved": true}
-		if level > 1 && len(raw) > 0 && string(raw) != "true" && string(raw) != "null" {
+		if f.Level > 1 && len(raw) > 0 && string(raw) != "true" && string(raw) != "null" {
 			approved["value"] = raw
 		}
-		if level > 1 && answer.Reason != "" {
+		if f.Level > 1 && answer.Reason != "" {
 			approved["reason"] = answer.Reason
 		}
 		return approved, nil
-	case level == 1:
+	case f.Level == 1 || f.Script: // scripts have read it so from the first
 		return map[string]any{"answer": raw}, nil
 	}
 	return raw, nil

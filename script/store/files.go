@@ -189,12 +189,16 @@ func steady(dir *os.Root, name string) (*os.File, error) {
 
 // content reads a script and closes its file.
 func content(file *os.File) (string, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return "", errors.Join(err, file.Close())
+	}
 	data, err := io.ReadAll(io.LimitReader(file, MaxScript+1))
 	if err = errors.Join(err, file.Close()); err != nil {
 		return "", err
 	}
 	if len(data) > MaxScript {
-		return "", &Error{CodeTooLarge, fmt.Sprintf("the script has more than %d bytes: make it shorter", MaxScript)}
+		return "", &Error{CodeTooLarge, fmt.Sprintf("the script %s has %d bytes, at most %d are read: make it shorter", info.Name(), info.Size(), MaxScript)}
 	}
 	return string(data), nil
 }

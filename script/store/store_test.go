@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -299,4 +300,50 @@ func FuzzLoad(f *testing.F) {
 			t.Errorf("%q gave %q", tail, got)
 		}
 	})
+}
+
+// TestSweep: scripts of runs that are gone go, nothing else does, and links are
+// left alone.
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	f, err := store.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if n, _, err := f.Sweep("s", false, func(string, time.Time) bool { return true }); n != 0 || err != nil {
+		t.Fatalf("without a partition: %d, %v", n, err)
+	}
+	paths := map[string]string{}
+	for _, run := range []string{"r1", "r2", "r3"} {
+		if paths[run], err = f.Persist(t.Context(), run, "return 1", "s"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other, err := f.Persist(t.Context(), "r1", "return 2", "other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	part := filepath.Dir(paths["r1"])
+	if err := os.WriteFile(filepath.Join(part, ".r1.js.7"), []byte("torn"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(other, filepath.Join(part, "r9.js")); err != nil {
+		t.Fatal(err)
+	}
+	gone := func(run string, at time.Time) bool { return run != "r2" && !at.IsZero() }
+	for _, dry := range []bool{true, false} {
+		n, bytes, err := f.Sweep("s", dry, gone)
+		if n != 3 || bytes != 20 || err != nil {
+			t.Errorf("dry %v: %d files, %d bytes, %v", dry, n, bytes, err)
+		}
+	}
+	left, err := os.ReadDir(part)
+	if err != nil || len(left) != 2 || left[0].Name() != "r2.js" || left[1].Name() != "r9.js" {
+		t.Errorf("left are %v, %v", left, err)
+	}
+	if _, err := os.Stat(other); err != nil {
+		t.Error(err)
+	}
 }

@@ -82,6 +82,7 @@ const (
 	BoundTime   = "time"
 	BoundMemory = "memory"
 	BoundJobs   = "jobs"
+	BoundHalt   = "halt" // Halt ended it: no fault of the script
 )
 
 // Bound is the end of a script that used too much. The machine is dead.

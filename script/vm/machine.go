@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"modernc.org/quickjs"
@@ -74,6 +75,9 @@ type Machine struct {
 	done    *Outcome
 	dead    error
 	closed  bool
+	work    atomic.Int64 // number of the drain that goes on; 0 is none
+	drains  int64
+	halted  atomic.Bool
 }
 
 // loaded is a script and the line before its code.
@@ -272,8 +276,10 @@ func (m *Machine) Run(s *Script, args json.RawMessage) error {
 		return err
 	}
 	defer main.Free()
-	_, err = m.start.Call(quickjs.UndefinedValue, main, string(args))
-	return m.drain(err)
+	return m.drain(func() error {
+		_, err := m.start.Call(quickjs.UndefinedValue, main, string(args))
+		return err
+	})
 }
 
 // Settle ends a call and drains what follows from it. Calls made meanwhile are
@@ -290,11 +296,19 @@ func (m *Machine) Settle(id int, o Outcome) error {
 		}
 		text = string(raw)
 	}
-	_, err := m.settle.Call(quickjs.UndefinedValue, id, o.Err == nil, text)
-	return m.drain(err)
+	return m.drain(func() error {
+		_, err := m.settle.Call(quickjs.UndefinedValue, id, o.Err == nil, text)
+		return err
+	})
 }
 
-func (m *Machine) drain(err error) error {
+// drain begins something and does what follows from it.
+func (m *Machine) drain(begin func() error) error {
+	m.drains++
+	m.halted.Store(false)
+	m.work.Store(m.drains)
+	defer m.work.Store(0)
+	err := begin()
 	if err == nil {
 		_, err = m.js.ExecutePendingJobs()
 	}
@@ -305,10 +319,24 @@ func (m *Machine) drain(err error) error {
 	return m.dead
 }
 
+// Work numbers the drain that goes on; 0 is none. Any goroutine may ask.
+func (m *Machine) Work() int64 { return m.work.Load() }
+
+// Halt ends the drain that goes on. Any goroutine may call it; between drains it
+// does nothing.
+func (m *Machine) Halt() {
+	if m.work.Load() != 0 {
+		m.halted.Store(true)
+		m.js.Interrupt()
+	}
+}
+
 // bound words the end of a machine that did too much.
 func (m *Machine) bound(err error) error {
 	msg := err.Error()
 	switch {
+	case strings.Contains(msg, "interrupted") && m.halted.Load():
+		return &Bound{Kind: BoundHalt, Msg: "the script was stopped in the middle of its code"}
 	case strings.Contains(msg, "interrupted"):
 		return &Bound{Kind: BoundTime, Msg: fmt.Sprintf("the script ran for %v without waiting for a call: it looks like an endless loop", m.cfg.Time)}
 	case strings.Contains(msg, "pending jobs"):

@@ -2,6 +2,7 @@ package vm
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -60,7 +61,7 @@ func plain(file string, source []byte) (string, error) {
 		return &SyntaxError{File: file, Line: line, Column: col, Msg: msg, Hint: hint}
 	}
 	if len(source) > MaxSource {
-		return "", at(1, 1, "the script is larger than 256 KiB", "pass large data in args, or let agents read files")
+		return "", at(1, 1, fmt.Sprintf("the script has %d bytes; at most %d (256 KiB) are taken", len(source), MaxSource), "pass large data in args, or let agents read files")
 	}
 	text := strings.TrimPrefix(string(source), "\ufeff")
 	if !utf8.ValidString(text) {

@@ -1,5 +1,5 @@
 // Package plan holds the tools that change no file of the work: todo_write,
-// memory, ask, submit and task.
+// memory, ask, submit, task and workflow.
 //
 // Holds: the tools; the list of an agent's own tasks; how a schema of an answer
 // becomes the arguments of submit.

@@ -40,8 +40,9 @@ var readings = map[string]tool.Reading{
 	"todo_write": {Aliases: map[string]string{"items": "todos", "tasks": "todos", "list": "todos"}},
 	"memory": {Aliases: map[string]string{"command": "action", "operation": "action", "name": "slug", "content": "text"},
 		Words: map[string]map[string]string{"action": {"list": "view", "read": "view", "create": "add", "update": "replace", "delete": "remove"}}},
-	"ask":  {Wrap: "question", Aliases: map[string]string{"text": "question", "prompt": "question", "choices": "options", "multiple": "many", "multiSelect": "many"}},
-	"task": {Wrap: "prompt", Aliases: map[string]string{"subagent_type": "agent"}},
+	"ask":        {Wrap: "question", Aliases: map[string]string{"text": "question", "prompt": "question", "choices": "options", "multiple": "many", "multiSelect": "many"}},
+	WorkflowName: {Wrap: "name", Aliases: map[string]string{"workflow": "name", "path": "scriptPath", "input": "args", "inputs": "args"}},
+	"task":       {Wrap: "prompt", Aliases: map[string]string{"subagent_type": "agent"}},
 }
 
 // take reads the arguments of a call into a struct.

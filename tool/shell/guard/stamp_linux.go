@@ -20,7 +20,8 @@ type stamp struct {
 
 func stampOf(info fs.FileInfo) stamp {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && time.Since(time.Unix(st.Ctim.Unix())) > tick {
-		return stamp{Ino: st.Ino, Sec: int64(st.Ctim.Sec), Nanosec: int64(st.Ctim.Nsec)}
+		sec, nsec := st.Ctim.Unix() // their sizes differ between machines
+		return stamp{Ino: st.Ino, Sec: sec, Nanosec: nsec}
 	}
 	return stamp{}
 }
