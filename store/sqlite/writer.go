@@ -73,7 +73,7 @@ func newWriter(s *Store, g *lock.Gate, c *conn) *writer {
 	w := &writer{store: s, gate: g, conn: c, tails: make(map[string]*tail), version: -1,
 		jobs: make(chan *job, maxBatch), grown: make(chan struct{}, 1), done: make(chan struct{})}
 	if c != nil { // the database was just made or migrated; otherwise the first batch sees to it
-		if err := w.presize(); err != nil {
+		if err := w.room(); err != nil {
 			s.log.Warn("giving the write-ahead log its size", "err", err)
 		}
 	}
@@ -322,8 +322,18 @@ func (w *writer) undo(err error) error {
 	return err
 }
 
+// room is presize where no batch holds the gate.
+func (w *writer) room() error {
+	if err := w.gate.Lock(); err != nil {
+		return err
+	}
+	defer w.gate.Unlock()
+	return w.presize()
+}
+
 // presize gives the WAL its full size once: overwriting a file syncs several
-// times faster than growing it.
+// times faster than growing it. The gate must be held: what another process
+// appended meanwhile would be overwritten.
 func (w *writer) presize() error {
 	// A read makes the WAL file exist.
 	if _, err := w.conn.row("SELECT count(*) FROM sqlite_schema"); err != nil {
