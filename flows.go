@@ -22,12 +22,11 @@ import (
 // script and of a run that another one started cannot, and none that is held to
 // rules or limits of its own: the agents of a workflow are held to those of the
 // project only.
-func (b *bench) mayFlow(ctx context.Context) bool {
+func (b *bench) mayFlow() bool {
 	if m := b.member(); b.turn.Depth > 0 || b.turn.Limits != nil || len(b.turn.Closed) > 0 || m != nil && (len(m.Rules) > 0 || len(m.Denied) > 0 || m.Limits != nil) {
 		return false
 	}
-	start, err := b.gear.t.started(ctx, b.turn.Run)
-	return err == nil && start.Kind != workflow.KindScript && start.Parent == nil
+	return b.session.flows
 }
 
 // flow runs a workflow for the tool of that name.

@@ -89,7 +89,7 @@ func (g *gear) equip(t executor.Turn) (native.Gear, error) {
 	if set, err = b.without(set); err != nil {
 		return native.Gear{}, err
 	}
-	if !b.mayFlow(context.Background()) {
+	if !b.mayFlow() {
 		if set, err = set.Narrow(slices.DeleteFunc(set.Names(), func(name string) bool { return name == plan.WorkflowName })...); err != nil {
 			return native.Gear{}, err
 		}

@@ -44,6 +44,7 @@ type session struct {
 
 	matrix *routing.Matrix
 	money  bool // the run has a limit of it
+	flows  bool // its agents may start workflows
 }
 
 // sessions are those of the runs that this process drives.
@@ -184,6 +185,7 @@ func (t *Tenon) session(ctx context.Context, run workflow.RunID) (*session, erro
 			return found // an old history, or none: nothing was kept
 		}
 		s.money = start.Options.Budget.MaxCostUSD > 0
+		s.flows = start.Kind != workflow.KindScript && start.Parent == nil
 		raw := []byte(start.Options.Session.JSON)
 		if d := start.Options.Session.Digest; d != "" {
 			var err error
