@@ -129,12 +129,8 @@ func (a *attempt) Turn(ctx context.Context, t executor.Turn) (executor.Reply, er
 	return ex.Execute(ctx, t, a)
 }
 
-// send takes up a message, or gives it to the loop.
+// send gives a message to the loop.
 func (a *attempt) send(m message) error {
-	if a.r.drive(a.r.unending, m, false) {
-		a.r.baton.give()
-		return nil
-	}
 	select {
 	case a.r.inbox <- m:
 		return nil

@@ -40,43 +40,28 @@ func (r *run) pursue(ctx context.Context, a *attempt) {
 // appended here, and one of the attempts that begin with it is returned: it is
 // the caller's to run. Otherwise the loop takes it up.
 func (r *run) deliver(ctx context.Context, m *done) (next *attempt) {
-	if !r.drive(ctx, m, true) {
+	if !r.baton.tryTake() {
+		r.inbox <- m
+		return nil
+	}
+	if r.failure != nil { // the loop is about to abandon the run
+		r.baton.give()
 		r.inbox <- m
 		return nil
 	}
 	defer r.baton.give()
-	next, r.next = r.next, nil
-	return next
-}
-
-// drive takes up a message in the goroutine of an attempt when the loop waits. If it
-// does, the baton is the caller's to give. spare tells that the goroutine has
-// nothing to do then, and can run an attempt.
-func (r *run) drive(ctx context.Context, m message, spare bool) bool {
-	if !r.baton.tryTake() {
-		return false
-	}
-	if r.failure != nil { // the loop is about to abandon the run
-		r.baton.give()
-		return false
-	}
-	r.spare = spare
+	r.spare = true
 	if r.failure = r.fold(m); r.failure == nil {
 		r.failure = r.cycle(ctx)
 	}
-	r.spare = false
+	next, r.next, r.spare = r.next, nil, false
 	if r.failure != nil || r.due() != r.armed || r.atRest() {
-		r.wake()
+		select {
+		case r.nudge <- struct{}{}:
+		default: // it has been told
+		}
 	}
-	return true
-}
-
-// wake makes the loop look.
-func (r *run) wake() {
-	select {
-	case r.nudge <- struct{}{}:
-	default: // it has been told
-	}
+	return next
 }
 
 // due is when something happens by itself; 0 is never.
