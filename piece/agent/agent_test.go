@@ -205,7 +205,7 @@ func TestMarksOfScripts(t *testing.T) {
 	} {
 		w := &worker{acts: []func(executor.Turn) (executor.Reply, error){says("done")}}
 		c := &piecetest.Context{Executor: w, Desk: t.TempDir(), F: piece.Frame{
-			Run: "r1", Node: "a", Level: 1, Params: json.RawMessage(`{"prompt":"go","limits":` + limits + `}`),
+			Run: "r1", Node: "a", Level: 2, Script: true, Params: json.RawMessage(`{"prompt":"go","limits":` + limits + `}`),
 		}}
 		_, err := agent.Pieces(agent.Config{})[0].Run(t.Context(), c)
 		if ok != (err == nil) || !ok && (workflow.CodeOf(err) != workflow.CodeInvalidPieceParams || len(w.turns) > 0) {
