@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenonrun/tenon/history"
 	"github.com/tenonrun/tenon/internal/source"
+	short "github.com/tenonrun/tenon/internal/text"
 	"github.com/tenonrun/tenon/script/vm"
 	"github.com/tenonrun/tenon/workflow"
 	"github.com/tenonrun/tenon/workflow/load"
@@ -108,12 +109,24 @@ func (a *app) finish(ctx context.Context, command string, err error) int {
 	if !a.printed && (a.json || a.jsonl) {
 		a.printProblem(err, code)
 	}
-	fmt.Fprintln(a.std.Err, "tenon:", text(err))
+	fmt.Fprintln(a.std.Err, "tenon:", a.here(text(err)))
 	var bad usageError
 	if errors.As(err, &bad) {
 		fmt.Fprintln(a.std.Err, "see:", first(bad.command, command), "--help")
 	}
 	return code
+}
+
+// advised finds the commands of this program that a message names.
+var advised = short.MustPattern("((?:with: |`)tenon)( [a-z])")
+
+// here makes the commands that a message names those for the project at hand.
+func (a *app) here(message string) string {
+	flags := a.flagsOf()
+	if flags == "" {
+		return message
+	}
+	return advised().ReplaceAllString(message, "${1}"+strings.ReplaceAll(flags, "$", "$$")+"$2")
 }
 
 func (a *app) printProblem(err error, code int) {
@@ -124,7 +137,7 @@ func (a *app) printProblem(err error, code int) {
 	p.Error.Code, p.Error.Message = workflow.CodeOf(err), err.Error()
 	var coded *workflow.Error
 	if errors.As(err, &coded) {
-		p.Error.Hint = coded.Hint
+		p.Error.Hint = a.here(coded.Hint)
 	}
 	var bad usageError
 	if errors.As(err, &bad) {

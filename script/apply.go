@@ -177,7 +177,7 @@ func (p *program) moved(err error) error {
 	var b *vm.Bound
 	if errors.As(err, &b) && b.Kind == vm.BoundHalt {
 		return workflow.Errorf(workflow.CodeInterrupted, "%s: %w", p.script.File, err).
-			WithHint("what agents have answered is kept; if the code does not come to an end, mend it and resume with --accept-changes")
+			WithHint("if the code does not come to an end, mend it; what agents of the run answered before is kept: resume it with --accept-changes, or start afresh if it had not begun")
 	}
 	if p.ending != nil || p.ended {
 		return nil
