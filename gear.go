@@ -129,6 +129,9 @@ func (b *bench) open(ctx context.Context) (tool.Fence, error) {
 		if b.shell, err = b.gear.shell(ctx, b.turn, cfg); err != nil {
 			return nil, err
 		}
+		if err := b.shell.Recover(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if b.fence, _, err = disk.Open(ctx, cfg); err != nil {
 		return nil, fmt.Errorf("preparing the fence: %w", err)

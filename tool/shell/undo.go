@@ -34,6 +34,16 @@ func (s *Shell) Accept(path string) {
 	}
 }
 
+// Recover puts back what commands of a process that died have changed. The next
+// result of a command tells it.
+func (s *Shell) Recover(ctx context.Context) error {
+	if s.config.Guard == nil || s.Confined() == tool.ConfinedReads {
+		return nil
+	}
+	_, err := s.config.Guard.Recover(ctx) // they come with the next command
+	return err
+}
+
 // changing asks whether a command may have written a file.
 func (s *Shell) changing(c tool.Call, a arguments, dir, path string) tool.ShellRequest {
 	return tool.ShellRequest{Tool: c.Tool, Text: a.Command, Cwd: dir, Confined: s.Confined(), Commands: []tool.ShellCommand{
@@ -66,6 +76,7 @@ func (s *Shell) tellUndone(r *tool.Result, name string) {
 	if len(changes) == 0 {
 		return
 	}
+	s.config.Guard.Told()
 	for i, c := range changes {
 		if i == maxUndone {
 			r.Text += fmt.Sprintf("\n[and %d more]", len(changes)-i)
@@ -85,8 +96,8 @@ func (s *Shell) tellUndone(r *tool.Result, name string) {
 func undone(c guard.Change) string {
 	s := c.What + " by a command and was put back"
 	switch {
-	case c.Err != nil:
-		s = c.What + " by a command and could not be put back (" + c.Err.Error() + ")"
+	case c.Why != "":
+		s = c.What + " by a command and could not be put back (" + c.Why + ")"
 	case c.What == "made":
 		s = "made by a command and was taken away"
 	}

@@ -59,7 +59,7 @@ type Change struct {
 	Path string
 	What string // "made", "changed", "removed"
 	Kept string // where the new one is now, once it was put back; empty when nothing was there
-	Err  error  // why it could not be put back
+	Why  string // it could not be put back; empty when it was
 }
 
 // New returns a Guard. Nothing is read before Enter.
@@ -72,11 +72,13 @@ const (
 	savedName = "before.json"
 	lockName  = "lock"
 	asideName = "aside"
+
+	untoldName = "untold.json"
 )
 
 // Enter begins a command, and remembers what stands unless another command runs
-// already. It returns what a process that died in the middle of one had left, put
-// back.
+// already. It returns what processes that died in the middle of one had left, put
+// back, until Told.
 func (g *Guard) Enter(ctx context.Context) ([]Change, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -84,6 +86,7 @@ func (g *Guard) Enter(ctx context.Context) ([]Change, error) {
 		g.active++
 		return nil, nil
 	}
+	changes := g.untold()
 	if err := os.MkdirAll(g.home, 0o700); err != nil {
 		return nil, fmt.Errorf("guarding: %w", err)
 	}
@@ -91,11 +94,10 @@ func (g *Guard) Enter(ctx context.Context) ([]Change, error) {
 		return nil, err
 	}
 	before, left := g.saved()
-	var changes []Change
 	switch {
 	case left && g.held != nil:
 		g.base = before
-		changes = g.settle(nil)
+		changes = append(changes, g.settle(nil)...)
 		fallthrough
 	case !left:
 		g.base = g.look(g.base)
@@ -111,6 +113,42 @@ func (g *Guard) Enter(ctx context.Context) ([]Change, error) {
 	return changes, nil
 }
 
+// Recover puts back what a process that died in the middle of a command had left.
+// Without one, nothing is read.
+func (g *Guard) Recover(ctx context.Context) ([]Change, error) {
+	if _, err := os.Lstat(filepath.Join(g.home, savedName)); err != nil {
+		return nil, nil //nolint:nilerr // there is none
+	}
+	changes, err := g.Enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	changes = append(changes, g.Leave(func(string) bool { return true })...)
+	raw, err := json.Marshal(changes)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(g.home, untoldName), raw, 0o600)
+	}
+	return changes, err
+}
+
+// untold are changes that Recover put back and that nobody was told of.
+func (g *Guard) untold() []Change {
+	raw, err := os.ReadFile(filepath.Join(g.home, untoldName))
+	if err != nil {
+		return nil
+	}
+	var list []Change
+	if json.Unmarshal(raw, &list) != nil {
+		return nil // it is only news
+	}
+	return list
+}
+
+// Told forgets what Recover put back.
+func (g *Guard) Told() {
+	_ = os.Remove(filepath.Join(g.home, untoldName)) // mostly there is none
+}
+
 // Leave ends a command: every file that changed and that allowed does not let pass
 // is put back. allowed is given the path.
 func (g *Guard) Leave(allowed func(path string) bool) []Change {
@@ -119,7 +157,7 @@ func (g *Guard) Leave(allowed func(path string) bool) []Change {
 	changes := g.settle(allowed)
 	if g.active--; g.active == 0 {
 		if err := g.release(); err != nil {
-			changes = append(changes, Change{Path: g.home, What: "not ended", Err: err})
+			changes = append(changes, Change{Path: g.home, What: "left open", Why: err.Error()})
 		}
 	}
 	return changes
@@ -215,7 +253,10 @@ func (g *Guard) settle(allowed func(string) bool) []Change {
 			} else if !is {
 				c.What = "removed"
 			}
-			c.Kept, c.Err = g.putBack(path, before, was)
+			var err error
+			if c.Kept, err = g.putBack(path, before, was); err != nil {
+				c.Why = err.Error()
+			}
 			changes = append(changes, c)
 			continue
 		}

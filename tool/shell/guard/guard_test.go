@@ -115,7 +115,9 @@ func TestPutBack(t *testing.T) {
 				name, err := filepath.Rel(w.dir, c.Path)
 				w.must(err)
 				got = append(got, c.What+" "+filepath.ToSlash(name))
-				w.must(c.Err)
+				if c.Why != "" {
+					t.Errorf("%s could not be put back: %s", name, c.Why)
+				}
 				if _, err := os.Lstat(c.Kept); c.Kept != "" && err != nil {
 					t.Errorf("%s is not kept: %v", name, err)
 				}
@@ -204,9 +206,18 @@ func TestDead(t *testing.T) {
 	w.must(os.CopyFS(home, os.DirFS(w.home)))
 	w.home = home
 	third := w.guard()
-	if left := w.enter(third); len(left) != 1 || left[0].Kept == "" {
+	left, err := third.Recover(t.Context())
+	w.must(err)
+	if len(left) != 1 || left[0].Kept == "" {
 		t.Errorf("left are %+v", left)
 	}
+	if left, err := third.Recover(t.Context()); err != nil || len(left) > 0 {
+		t.Errorf("left again: %+v, %v", left, err)
+	}
+	if again := w.enter(third); len(again) != 1 || again[0] != left[0] {
+		t.Errorf("it is not told: %+v", again)
+	}
+	third.Told()
 	if got := w.all()[".git/hooks/pre-commit"]; !strings.HasSuffix(got, "echo mine") {
 		t.Errorf("the hook is %q", got)
 	}
