@@ -187,7 +187,7 @@ func TestSalvage(t *testing.T) {
 			harm.do(s, filepath.Join(s.home(), "tenon.db"), waiting[0].Run)
 			if harm.shut {
 				for _, args := range [][]string{{"ls"}, {"show", string(ended)}, {"resume", string(ended)}, {"doctor"}} {
-					s.says(workflow.StatusFailed, []string{"tenon doctor --salvage", s.home()}, args...)
+					s.says(workflow.StatusFailed, []string{" doctor --salvage`", "tenon -C ", s.home()}, args...)
 				}
 			} else {
 				s.says(workflow.StatusFailed, []string{string(waiting[0].Run), "tenon fork"}, "doctor")

@@ -57,7 +57,7 @@ func TestFullDisk(t *testing.T) {
 	s.disk("24m")
 	a, b := s.note("a"), s.note("b")
 	free := s.fill()
-	full := []string{"no space left", "free some space", "tenon resume"}
+	full := []string{"no space left", "free some space", " resume`", "tenon -C "}
 	s.says(workflow.StatusFailed, full, "answer", a.ID, strings.Repeat("yes", 100_000))
 	s.ends(workflow.StatusSucceeded, "show", string(a.Run))
 	if got := s.heads(); got[a.Run] != workflow.StatusWaiting || got[b.Run] != workflow.StatusWaiting {
@@ -86,7 +86,7 @@ func TestDiskGetsFull(t *testing.T) {
 	s.disk("20m")
 	ballast := filepath.Join(s.state, "ballast")
 	must(t, os.WriteFile(ballast, make([]byte, 6<<20), 0o600))
-	s.says(workflow.StatusFailed, []string{"no space left", "free some space", "tenon resume"}, "run", "fill")
+	s.says(workflow.StatusFailed, []string{"no space left", "free some space", " resume`", "tenon -C "}, "run", "fill")
 	did := len(s.effects())
 	if did < 3 || did > 38 {
 		t.Fatalf("%d commands ran before the disk was full", did)
