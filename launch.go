@@ -143,6 +143,7 @@ func (t *Tenon) launch(ctx context.Context, q Request, inputs []byte) (engine.La
 	if w.Script != nil {
 		l.Started.Kind, l.Started.Level = workflow.KindScript, script.Level
 		l.Started.Options.Script = t.scripted(q)
+		l.Started.Options.Transitions = 0 // a script has its own bounds: maxAgents, and twice as many calls at most
 		p := &l.Started.Options.Policies
 		p.Concurrency, p.FailFast = l.Started.Options.Script.Concurrency, 0 // an agent that fails is null, and the script decides
 	}

@@ -166,6 +166,30 @@ return [await agent("hello"), await agent("fill", {schema: {type: "object", requ
 	}
 }
 
+// TestManyAgents: a script whose bound of agents is raised is not stopped by the
+// bound of visits that definitions have.
+func TestManyAgents(t *testing.T) {
+	t.Parallel()
+	tn, err := tenon.Open(t.Context(), tenon.Config{Dir: t.TempDir(), State: t.TempDir(), Getenv: func(string) string { return "" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tn.Close()
+	w, err := tn.LoadDocument("many.js", []byte(`export const meta = {name: 'many', description: 'many agents'}
+return (await parallel(Array.from({length: 1001}, (_, i) => () => agent("say " + i)))).filter(Boolean).length`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for most, want := range map[int]string{0: "1000", 2000: "1001"} {
+		q := tenon.Request{Workflow: w, By: "tester", Models: []string{"scripted"}}
+		q.Script.MaxAgents = most
+		res, err := tn.Run(t.Context(), q)
+		if err != nil || string(res.Outputs["result"]) != want {
+			t.Errorf("with %d, the run is %s with %s: %v", most, res.Status, res.Outputs["result"], err)
+		}
+	}
+}
+
 // refusing is a provider that must not be asked.
 type refusing struct{ t *testing.T }
 
