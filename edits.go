@@ -282,5 +282,7 @@ func (t *Tenon) relaunch(ctx context.Context, run workflow.RunID, c Change) (eng
 		q.Script, q.Budget = start.Options.Script, start.Options.Budget
 		q.Script.Reuse = nil
 	}
-	return t.launch(ctx, q, inputs)
+	l, err := t.launch(ctx, q, inputs)
+	l.Started.Options.ByAgent = start.Options.ByAgent
+	return l, err
 }

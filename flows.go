@@ -56,7 +56,7 @@ func (b *bench) flow(ctx context.Context, c tool.Call, f plan.Flow) (plan.FlowDo
 			if l, err = t.launch(ctx, q, inputs); err != nil {
 				return l, err
 			}
-			l.ID = id
+			l.ID, l.Started.Options.ByAgent = id, true
 			if err := t.follow(ctx, q, &l); err != nil {
 				return l, err
 			}

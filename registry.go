@@ -34,17 +34,41 @@ func registry(p *project.Project, runner *process.Runner, redact *text.Redactor,
 	return piece.NewRegistry(slices.Concat(
 		control.Pieces(),
 		model.Pieces(model.Config{Backend: b.capabilities, Guard: guard, Notes: memory}),
-		shell.Pieces(shell.Config{Runner: runner, Redactor: redact}),
-		verify.Pieces(verify.Config{Runner: runner, Redactor: redact, Cache: cache}),
-		openspec.Pieces(spec),
-		implementation.Pieces(implementation.Config{
+		byPeople(shell.Pieces(shell.Config{Runner: runner, Redactor: redact})),
+		byPeople(verify.Pieces(verify.Config{Runner: runner, Redactor: redact, Cache: cache})),
+		byPeople(openspec.Pieces(spec)),
+		byPeople(implementation.Pieces(implementation.Config{
 			Backend: b.capabilities, Runner: runner, Redactor: redact, Cache: cache, Guard: guard,
 			Archiver: archiver{openspec.NewChanges(spec)},
-		}),
+		})),
 		agents,
 		artifacts,
 		more,
 	)...)
+}
+
+// byPeople are pieces that run commands as the host, which no fence holds: a run
+// that an agent started may not, or a script would let it out.
+func byPeople(pieces []piece.Piece) []piece.Piece {
+	for i := range pieces {
+		p := &pieces[i]
+		run := p.Run
+		if run == nil {
+			continue
+		}
+		p.Run = func(ctx context.Context, c piece.Context) (workflow.Settled, error) {
+			if c.Frame().ByAgent {
+				return workflow.Settled{}, unheldCommands(p.Kind)
+			}
+			return run(ctx, c)
+		}
+	}
+	return pieces
+}
+
+func unheldCommands(kind string) *workflow.Error {
+	return workflow.Errorf(workflow.CodeToolDenied, "%s runs commands that no fence holds, and an agent started this run", kind).
+		WithHint("have an agent of the workflow run them with bash, or a person start it: tenon run")
 }
 
 // archiver lets the implementation kinds work on OpenSpec changes.

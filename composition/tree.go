@@ -172,7 +172,11 @@ func (r *resolver) foreign(from *Item, at string, s bounds.Selection) {
 	e := from.Position(at)
 	e.Code, e.Message = FindingField, fmt.Sprintf("the tool %s is one of Claude Code and not here", s)
 	if s.ProviderKind != bounds.Builtin {
-		e.Message = fmt.Sprintf("the tool %s is left out: there are no tools of MCP servers in this version", s)
+		written := "mcp__" + s.ResourceID // as Claude Code has it
+		if s.ToolName != "" {
+			written += "__" + s.ToolName
+		}
+		e.Message = fmt.Sprintf("the tool %s is left out: there are no tools of MCP servers in this version", written)
 	}
 	if key := e.Error(); !r.told[key] {
 		r.told[key] = true

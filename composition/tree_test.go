@@ -135,7 +135,7 @@ func TestTreeRefuses(t *testing.T) {
 func TestForeignTools(t *testing.T) {
 	t.Parallel()
 	r, err := composition.ResolveAgent(composition.NewCatalog([]composition.Item{agent("a", "", "tools: Read, WebFetch, mcp__github, mcp__erp__post")}), composition.Ref{Slug: "a"}, composition.Options{})
-	if err != nil || !strings.Contains(r.Warnings.Error(), "WebFetch is one of Claude Code") || !strings.Contains(r.Warnings.Error(), "mcp_server erp.post is left out") {
+	if err != nil || !strings.Contains(r.Warnings.Error(), "WebFetch is one of Claude Code") || !strings.Contains(r.Warnings.Error(), "mcp__erp__post is left out") {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

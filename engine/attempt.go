@@ -46,7 +46,7 @@ func (r *run) begin(ctx context.Context, v admission.Verdict) {
 	start := &r.Start
 	a.frame = piece.Frame{
 		Run: r.ID, Visit: v.Command.Visit, Node: v.Command.Node, Number: v.Command.Number, Scope: v.Command.Scope,
-		Attempt: v.Attempt, Kind: v.Command.Kind, Level: start.Format(), Script: start.Kind == workflow.KindScript, Params: v.Command.Params,
+		Attempt: v.Attempt, Kind: v.Command.Kind, Level: start.Format(), Script: start.Kind == workflow.KindScript, ByAgent: start.Options.ByAgent, Params: v.Command.Params,
 		Context: v.Command.Context, Steering: slices.Clone(r.Memory.Steering[v.Command.Visit]),
 		Repositories: start.Options.Repositories, Roles: start.Options.Roles, Backends: start.Options.Backends, Policies: start.Options.Policies,
 		Launch: start.Launch, Checks: start.Options.Checks, Setup: start.Options.Setup, Deadline: r.Gate.Deadline(r.Last), Timeouts: start.Options.Timeouts, Now: r.Last,

@@ -150,6 +150,7 @@ type Frame struct {
 	Kind         string
 	Level        int             // format of the definition; 2 in a script
 	Script       bool            // a script starts it, not a definition
+	ByAgent      bool            // an agent started the run: the host runs no commands for it
 	Params       json.RawMessage // interpolated
 	Traits       Traits
 	Context      workflow.VisitContext

@@ -57,6 +57,7 @@ type Options struct {
 	Providers []string                `json:"providers,omitempty"` // names that were configured
 	Routed    bool                    `json:"routed,omitempty"`    // a model is chosen where nobody names a provider
 	Script    ScriptOptions           `json:"script,omitzero"`
+	ByAgent   bool                    `json:"byAgent,omitempty"` // an agent started the run, or one above it
 }
 
 // Backend returns the capabilities behind a provider's name: those that the run
