@@ -92,8 +92,12 @@ func (t *Tenon) prepare(ctx context.Context, o agent.Order) (agent.Workspace, er
 
 // environ fills in the variables of a workspace, credentials from the environment.
 func (t *Tenon) environ(w *runcontext.Workspace) (map[string]string, []string, error) {
-	have := map[string]string{}
+	have, keys := map[string]string{}, t.backends.keys()
 	for _, c := range w.Credentials {
+		if slices.Contains(keys, c.Name) {
+			return nil, nil, workflow.Errorf(workflow.CodeInvalidWorkspace, "the credential %s is the key of a model provider, which no agent is given", c.Name).
+				WithHint("take it out of the workspace; what an agent needs of its own has a variable of its own")
+		}
 		if value := t.cfg.Getenv(c.Name); value != "" {
 			have[c.Name] = value
 		}
