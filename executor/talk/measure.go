@@ -11,95 +11,64 @@ import (
 )
 
 // Measure returns the digest of what a request asks, without labels and limits,
-// and the bytes that are sent.
+// and the bytes that are sent. In the digest a tool stands as the digest of its
+// own JSON: tools are most of a request, and the same in every call.
 func Measure(r provider.Request) (workflow.Digest, int, error) {
-	raw, err := encode(r)
-	if err != nil {
-		return "", 0, fmt.Errorf("measuring a request: %w", err)
-	}
 	size := len(r.System) + len(r.Schema)
 	for _, m := range r.Messages {
 		for _, p := range m.Parts {
 			size += len(p.Text) + len(p.State) + len(p.Input) + len(p.RawInput)
 		}
 	}
+	asked := struct {
+		provider.Request
+		Tools []string `json:"tools,omitempty"`
+	}{Request: r}
+	asked.Metadata, asked.MaxOutputTokens = nil, 0
 	for _, t := range r.Tools {
 		size += len(t.Name) + len(t.Description) + len(t.Schema)
+		sum, err := sums.of(t)
+		if err != nil {
+			return "", 0, fmt.Errorf("measuring the tool %s of a request: %w", t.Name, err)
+		}
+		asked.Tools = append(asked.Tools, sum)
+	}
+	raw, err := json.Marshal(asked)
+	if err != nil {
+		return "", 0, fmt.Errorf("measuring a request: %w", err)
 	}
 	return workflow.Digest(canon.Sum(raw)), size, nil
 }
 
-// encode gives a request as JSON, without labels and limits. Its tools, which are
-// most of it and the same in every call, are encoded once.
-func encode(r provider.Request) ([]byte, error) {
-	if len(r.Tools) == 0 {
-		r.Metadata, r.MaxOutputTokens = nil, 0
-		return json.Marshal(r)
-	}
-	head, err := json.Marshal(provider.Request{Model: r.Model, System: r.System, Messages: r.Messages})
-	if err != nil {
-		return nil, err
-	}
-	tail, err := json.Marshal(struct {
-		ToolChoice string          `json:"toolChoice,omitempty"`
-		Schema     json.RawMessage `json:"schema,omitempty"`
-		Effort     string          `json:"effort,omitempty"`
-		Stop       []string        `json:"stop,omitempty"`
-		Cache      bool            `json:"cache,omitempty"`
-	}{r.ToolChoice, r.Schema, r.Effort, r.Stop, r.Cache})
-	if err != nil {
-		return nil, err
-	}
-	size := len(head) + len(tail) + len(`"tools":[]`)
-	for _, t := range r.Tools {
-		size += len(t.Name) + len(t.Description) + len(t.Schema) + 64
-	}
-	raw := append(append(make([]byte, 0, size), head[:len(head)-1]...), `,"tools":[`...)
-	for i, t := range r.Tools {
-		one, err := encoded.tool(t)
-		if err != nil {
-			return nil, err
-		}
-		if i > 0 {
-			raw = append(raw, ',')
-		}
-		raw = append(raw, one...)
-	}
-	raw = append(raw, ']')
-	if len(tail) > len("{}") {
-		return append(append(raw, ','), tail[1:]...), nil
-	}
-	return append(raw, '}'), nil
-}
+// maxSums bounds how many tools are remembered.
+const maxSums = 1024
 
-// maxEncoded bounds how many tools are remembered.
-const maxEncoded = 1024
-
-// encoding remembers tools as JSON.
-type encoding struct {
+// toolSums remembers the digests of tools.
+type toolSums struct {
 	mu    sync.Mutex
-	tools map[toolKey][]byte
+	known map[toolKey]string
 }
 
 type toolKey struct{ name, description, schema string }
 
-var encoded = encoding{tools: map[toolKey][]byte{}}
+var sums = toolSums{known: map[toolKey]string{}}
 
-func (e *encoding) tool(t provider.ToolSpec) ([]byte, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if raw, ok := e.tools[toolKey{t.Name, t.Description, string(t.Schema)}]; ok {
-		return raw, nil
+func (s *toolSums) of(t provider.ToolSpec) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if sum, ok := s.known[toolKey{t.Name, t.Description, string(t.Schema)}]; ok {
+		return sum, nil
 	}
 	raw, err := json.Marshal(t)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	if len(e.tools) >= maxEncoded {
-		clear(e.tools)
+	if len(s.known) >= maxSums {
+		clear(s.known)
 	}
-	e.tools[toolKey{t.Name, t.Description, string(t.Schema)}] = raw
-	return raw, nil
+	sum := canon.Sum(raw)
+	s.known[toolKey{t.Name, t.Description, string(t.Schema)}] = sum
+	return sum, nil
 }
 
 // UsageOf gives what a provider told of a call.

@@ -7,39 +7,60 @@ import (
 	"testing"
 
 	"github.com/tenonrun/tenon/executor/talk"
-	"github.com/tenonrun/tenon/internal/canon"
 	"github.com/tenonrun/tenon/provider"
 	"github.com/tenonrun/tenon/workflow"
 )
 
-// TestMeasure: the digest is that of the request as JSON, whatever is taken from
-// earlier ones.
+// TestMeasure: whatever a request asks is in its digest, and what it does not ask
+// is not; what is remembered of tools changes nothing.
 func TestMeasure(t *testing.T) {
 	t.Parallel()
-	tools := []provider.ToolSpec{
-		{Name: "a", Description: "first <&>", Schema: json.RawMessage(`{ "type": "object" }`)},
-		{Name: "b", Description: "second \u2028", Schema: json.RawMessage(`{"type":"object","properties":{"x":{"type":"string"}}}`)},
+	base := func() provider.Request {
+		return provider.Request{
+			Model: "m", System: "s", Messages: []provider.Message{provider.UserText("hi <b>")}, ToolChoice: "b", Schema: json.RawMessage(`{"a":1}`),
+			Tools: []provider.ToolSpec{
+				{Name: "a", Description: "first <&>", Schema: json.RawMessage(`{"type":"object"}`)},
+				{Name: "b", Description: "second", Schema: json.RawMessage(`{"type":"object","required":["x"]}`)},
+			},
+			MaxOutputTokens: 5, Effort: "low", Stop: []string{"x"}, Cache: true, Metadata: map[string]string{"node": "n"},
+		}
 	}
-	for name, r := range map[string]provider.Request{
-		"nothing":  {},
-		"plain":    {Model: "m", System: "s", Messages: []provider.Message{provider.UserText("hi <b>")}},
-		"tools":    {Model: "m", Messages: []provider.Message{provider.UserText("hi")}, Tools: tools},
-		"one tool": {Model: "m", Tools: tools[:1], ToolChoice: "a"},
-		"all": {Model: "m", System: "s", Messages: []provider.Message{provider.UserText("hi")}, Tools: tools, ToolChoice: "b", Schema: json.RawMessage(`{ "a": 1 }`),
-			MaxOutputTokens: 5, Effort: "low", Stop: []string{"x"}, Cache: true, Metadata: map[string]string{"node": "n"}},
-	} {
-		want := r
-		want.Metadata, want.MaxOutputTokens = nil, 0
-		raw, err := json.Marshal(want)
+	measured := func(change func(r *provider.Request)) workflow.Digest {
+		r := base()
+		change(&r)
+		d, _, err := talk.Measure(r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 2 {
-			got, _, err := talk.Measure(r)
-			if err != nil || got != workflow.Digest(canon.Sum(raw)) {
-				t.Errorf("%s: %s, %v; want that of %s", name, got, err, raw)
-			}
+		return d
+	}
+	same := measured(func(*provider.Request) {})
+	seen := map[workflow.Digest]string{same: "nothing"}
+	for what, change := range map[string]func(r *provider.Request){
+		"model": func(r *provider.Request) { r.Model = "n" }, "system": func(r *provider.Request) { r.System = "" },
+		"messages": func(r *provider.Request) { r.Messages = nil }, "choice": func(r *provider.Request) { r.ToolChoice = "a" },
+		"schema": func(r *provider.Request) { r.Schema = nil }, "effort": func(r *provider.Request) { r.Effort = "" },
+		"stop": func(r *provider.Request) { r.Stop = nil }, "cache": func(r *provider.Request) { r.Cache = false },
+		"no tools": func(r *provider.Request) { r.Tools = nil }, "a tool less": func(r *provider.Request) { r.Tools = r.Tools[:1] },
+		"order of tools": func(r *provider.Request) { r.Tools[0], r.Tools[1] = r.Tools[1], r.Tools[0] },
+		"tool name":      func(r *provider.Request) { r.Tools[1].Name = "c" }, "tool text": func(r *provider.Request) { r.Tools[1].Description = "" },
+		"tool schema": func(r *provider.Request) { r.Tools[1].Schema = nil },
+	} {
+		d := measured(change)
+		if was, dup := seen[d]; dup {
+			t.Errorf("a change of %s gives the digest of %s", what, was)
 		}
+		seen[d] = what
+	}
+	for what, change := range map[string]func(r *provider.Request){
+		"labels": func(r *provider.Request) { r.Metadata = nil }, "limit": func(r *provider.Request) { r.MaxOutputTokens = 9 }, "nothing": func(*provider.Request) {},
+	} {
+		if measured(change) != same {
+			t.Errorf("a change of %s changes the digest", what)
+		}
+	}
+	if _, size, err := talk.Measure(base()); err != nil || size != len(`s{"a":1}hi <b>afirst <&>{"type":"object"}bsecond{"type":"object","required":["x"]}`) {
+		t.Errorf("%d bytes are sent, %v", size, err)
 	}
 	if _, _, err := talk.Measure(provider.Request{Tools: []provider.ToolSpec{{Name: "a", Schema: json.RawMessage(`{`)}}}); err == nil {
 		t.Error("a schema that is no JSON is measured")
