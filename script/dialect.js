@@ -44,7 +44,6 @@
     const group = host.group("pipeline");
     return host.gather(items.map((item, i) => host.lead(group, i, item, stages, "stage")), lost("pipeline()"));
   });
-  const call = (kind, payload) => attempt(() => host.call(kind, payload));
   const workflow = (ref, args) => attempt(() => {
     const name = ref !== null && typeof ref === "object" ? ref.scriptPath ?? ref.name : ref;
     if (typeof name !== "string" || name === "") throw new TypeError("workflow() takes a name or {scriptPath}");
@@ -55,11 +54,11 @@
   });
   const logger = Object.freeze({ log, info: log, warn: log, error: log, debug: log, trace: log });
   return {
-    agent: (prompt, opts) => call("agent", { prompt, opts }),
-    ask: (question, opts) => call("question", { question, opts }),
-    shell: (argv, opts) => call("shell", { argv, opts }),
-    verify: (checks, opts) => call("verify", { checks, opts }),
-    artifact: (id, opts) => call("artifact", { id, opts }),
+    agent: (prompt, opts) => host.call("agent", { prompt, opts }),
+    ask: (question, opts) => host.call("question", { question, opts }),
+    shell: (argv, opts) => host.call("shell", { argv, opts }),
+    verify: (checks, opts) => host.call("verify", { checks, opts }),
+    artifact: (id, opts) => host.call("artifact", { id, opts }),
     parallel,
     pipeline,
     workflow,

@@ -214,10 +214,15 @@
 
   const host = freeze({
     query,
-    // call gives a promise that the host settles; it throws when it is refused.
+    // call gives a promise that the host settles, or one that has failed when it
+    // is refused.
     call(kind, payload) {
-      const id = announce(kind, payload);
-      return new NativePromise((yes, no) => { pending[id] = { yes, no }; });
+      try {
+        const id = announce(kind, payload);
+        return new NativePromise((yes, no) => { pending[id] = { yes, no }; });
+      } catch (e) {
+        return NativePromise.reject(e);
+      }
     },
     // tell is a call without an answer.
     tell: (kind, payload) => { announce(kind, payload); },
