@@ -53,7 +53,7 @@ func (r *run) begin(ctx context.Context, v admission.Verdict) {
 		Traits: piece.Traits{Effect: v.Command.Effect, AI: v.Command.AI, Provider: v.Command.Provider},
 	}
 	r.live[v.Command.Visit] = a
-	if r.spare && r.next == nil {
+	if r.free != nil && r.next == nil {
 		r.next = a
 		return
 	}
@@ -129,8 +129,11 @@ func (a *attempt) Turn(ctx context.Context, t executor.Turn) (executor.Reply, er
 	return ex.Execute(ctx, t, a)
 }
 
-// send gives a message to the loop.
+// send gives a message to whoever drives the run.
 func (a *attempt) send(m message) error {
+	if _, driven := a.r.drive(a.r.unending, m, nil); driven {
+		return nil
+	}
 	select {
 	case a.r.inbox <- m:
 		return nil

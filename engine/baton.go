@@ -7,7 +7,7 @@ import (
 )
 
 // baton is held by whoever drives a run and may touch its fields: the goroutine
-// of its loop or, while that waits, one of an attempt that has just ended. A
+// of its loop or, while that waits, one of an attempt that has something to say. A
 // chain of visits so goes on without a change of goroutine.
 type baton chan struct{}
 
@@ -32,37 +32,51 @@ func (r *run) pursue(ctx context.Context, a *attempt) {
 	for a != nil {
 		res, err := a.work()
 		a.cancel(nil)
-		a = r.deliver(ctx, &done{visit: a.cmd.Visit, result: res, err: err})
+		end := &done{visit: a.cmd.Visit, result: res, err: err}
+		next, driven := r.drive(ctx, end, a)
+		if !driven {
+			r.inbox <- end
+		}
+		a = next
 	}
 }
 
-// deliver hands in the end of an attempt. When the loop waits, it is folded and
-// appended here, and one of the attempts that begin with it is returned: it is
-// the caller's to run. Otherwise the loop takes it up.
-func (r *run) deliver(ctx context.Context, m *done) (next *attempt) {
+// drive folds and appends what an attempt has to say, which spares a change of
+// goroutine; driven is false when another goroutine is at it, and the message is
+// the loop's to take up. Of the attempts that begin with the end of one, the first
+// is returned: it is the caller's to run.
+func (r *run) drive(ctx context.Context, m message, ended *attempt) (next *attempt, driven bool) {
 	if !r.baton.tryTake() {
-		r.inbox <- m
-		return nil
-	}
-	if r.failure != nil { // the loop is about to abandon the run
-		r.baton.give()
-		r.inbox <- m
-		return nil
+		return nil, false
 	}
 	defer r.baton.give()
-	r.spare = true
+	if r.failure != nil { // the loop is about to abandon the run
+		return nil, false
+	}
+	r.free = ended
 	if r.failure = r.fold(m); r.failure == nil {
 		r.failure = r.cycle(ctx)
 	}
-	next, r.next, r.spare = r.next, nil, false
+	next, r.next, r.free = r.next, nil, nil
 	if r.failure != nil || r.due() != r.armed || r.atRest() {
 		select {
 		case r.nudge <- struct{}{}:
 		default: // it has been told
 		}
 	}
-	return next
+	return next, true
 }
+
+// owed reports whether the append can wait for the first words of the attempt that
+// begins. Both it and the one that has ended are turns that only read: they say
+// what they are about to send before they send it, and so nothing happens that is
+// not recorded. Should it say nothing, the loop appends when it looks next.
+func (r *run) owed() bool {
+	return r.free != nil && len(r.starts) == 1 && len(r.after) == 0 && r.create == nil && len(r.kids) == 0 &&
+		asks(r.free.cmd) && asks(r.starts[0].Command)
+}
+
+func asks(c workflow.StartVisit) bool { return c.AI && c.Effect != workflow.EffectWrite }
 
 // due is when something happens by itself; 0 is never.
 func (r *run) due() workflow.Time {

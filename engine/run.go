@@ -34,7 +34,7 @@ type run struct {
 	nudge    chan struct{} // an attempt drove the run, and the loop must look
 	failure  error         // of an attempt that drove the run
 	armed    workflow.Time // when the waiting loop wakes by itself; 0 is never
-	spare    bool          // the driving goroutine can run an attempt itself
+	free     *attempt      // it has ended, and the driving goroutine can run another one
 	next     *attempt      // the one it will run
 	inbox    chan message
 	unending context.Context // of the loop, without its end
@@ -119,7 +119,11 @@ func (r *run) cycle(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !more || len(r.pending) >= maxBatch {
+		switch {
+		case !more && r.owed():
+			r.beginAll(ctx)
+			return nil
+		case !more, len(r.pending) >= maxBatch:
 			if err := r.flush(ctx); err != nil {
 				return err
 			}
@@ -228,12 +232,16 @@ func (r *run) flush(ctx context.Context) error {
 	for _, reply := range after {
 		reply()
 	}
+	r.beginAll(ctx)
+	return r.startKids(ctx)
+}
+
+func (r *run) beginAll(ctx context.Context) {
 	for _, v := range r.starts {
 		r.begin(ctx, v)
 	}
 	clear(r.starts)
 	r.starts = r.starts[:0]
-	return r.startKids(ctx)
 }
 
 func (r *run) append(ctx context.Context) error {
