@@ -1,6 +1,6 @@
 // Command bench measures Tenon and its peers side by side.
 //
-// Holds: the jobs J1 to J9 and the memory job, one file each; the arena that
+// Holds: the jobs J1 to J10 and the memory job, one file each; the arena that
 // builds the contenders and gives each job of each round a process and a
 // directory of its own; the bars that Tenon must reach; the table.
 //

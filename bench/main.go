@@ -56,5 +56,5 @@ func bench(rounds int, only, dir, profile string) (missed bool, err error) {
 }
 
 func allJobs() []job {
-	return []job{chainJob(), manyJob(), fanJob(), crashJob(), waitJob(), growthJob(), smallJob(), forkJob(), judgeJob(), memoryJob()}
+	return []job{chainJob(), manyJob(), fanJob(), crashJob(), waitJob(), growthJob(), smallJob(), forkJob(), judgeJob(), scriptJob(), memoryJob()}
 }
