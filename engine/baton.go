@@ -53,8 +53,11 @@ func (r *run) drive(ctx context.Context, m message, ended *attempt) (next *attem
 	if r.failure != nil { // the loop is about to abandon the run
 		return nil, false
 	}
+	before := r.Seq
 	r.free = ended
-	if r.failure = r.fold(m); r.failure == nil {
+	r.failure = r.fold(m)
+	silent := r.Seq == before && len(r.after) == 0 // it only asked what is known
+	if r.failure == nil && !(r.owing && silent) {
 		r.failure = r.cycle(ctx)
 	}
 	next, r.next, r.free = r.next, nil, nil
@@ -67,11 +70,11 @@ func (r *run) drive(ctx context.Context, m message, ended *attempt) (next *attem
 	return next, true
 }
 
-// owed reports whether the append can wait for the first words of the attempt that
-// begins. Both it and the one that has ended are turns that only read: they say
-// what they are about to send before they send it, and so nothing happens that is
-// not recorded. Should it say nothing, the loop appends when it looks next.
-func (r *run) owed() bool {
+// mayOwe reports whether the append can wait for the first words of the attempt
+// that begins. Both it and the one that has ended are turns that only read: they
+// say what they are about to send before they send it, and so nothing happens that
+// is not recorded. Should it say nothing, the loop appends when it looks next.
+func (r *run) mayOwe() bool {
 	return r.free != nil && len(r.starts) == 1 && len(r.after) == 0 && r.create == nil && len(r.kids) == 0 &&
 		asks(r.free.cmd) && asks(r.starts[0].Command)
 }

@@ -30,7 +30,7 @@ func (r *rig) recorded(run workflow.RunID) map[string]bool {
 }
 
 // TestTurnsInARowShareAppends: the end of a turn, the beginning of the next one
-// and the call that it asks for are one append.
+// and the call that it asks for are one append, also when it looks around before.
 func TestTurnsInARowShareAppends(t *testing.T) {
 	t.Parallel()
 	const turns = 20
@@ -45,7 +45,7 @@ func TestTurnsInARowShareAppends(t *testing.T) {
 	})
 	var nodes strings.Builder
 	for i := range turns {
-		fmt.Fprintf(&nodes, "%s,", step(fmt.Sprintf("t%d", i), fmt.Sprintf(`,"model":"Q%d"`, i), fmt.Sprintf("t%d", i+1)))
+		fmt.Fprintf(&nodes, "%s,", step(fmt.Sprintf("t%d", i), fmt.Sprintf(`,"model":"Q%d","usage":true`, i), fmt.Sprintf("t%d", i+1)))
 	}
 	res := r.run(def2("t0", nodes.String()+step(fmt.Sprintf("t%d", turns), "", "done")+","+ends))
 	wantStatus(t, res, workflow.StatusSucceeded)

@@ -85,7 +85,8 @@ type stepParams struct {
 	Uncertain bool           `json:"uncertain"`
 	Fail      workflow.Code  `json:"fail"`  // always fails with it
 	FailOnce  workflow.Code  `json:"once"`  // fails the first time
-	Look      bool           `json:"look"`  // reads the state
+	Look      bool           `json:"look"`  // reads the state, and notes it
+	Usage     bool           `json:"usage"` // reads the state
 	Hang      bool           `json:"hang"`  // until the world lets it go
 	Model     string         `json:"model"` // prompt of a model call
 	Set       map[string]any `json:"set"`
@@ -135,10 +136,12 @@ func (w *world) step(ctx context.Context, c piece.Context) (workflow.Settled, er
 			return workflow.Settled{}, context.Cause(ctx)
 		}
 	}
-	if p.Look {
+	if p.Look || p.Usage {
 		if _, _, err := c.Lookup(ctx, "$usage"); err != nil {
 			return workflow.Settled{}, err
 		}
+	}
+	if p.Look {
 		if err := c.Note(ctx, "look", "it looked"); err != nil {
 			return workflow.Settled{}, err
 		}

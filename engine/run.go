@@ -41,6 +41,7 @@ type run struct {
 	dead     chan struct{}   // closed when nobody answers attempts any more
 	once     sync.Once
 	pending  []workflow.Event
+	owing    bool  // the append waits for an attempt that has begun to say something
 	appended int64 // seq of the last event in the store
 	create   *store.Create
 	head     store.Head
@@ -120,7 +121,8 @@ func (r *run) cycle(ctx context.Context) error {
 			return err
 		}
 		switch {
-		case !more && r.owed():
+		case !more && r.mayOwe():
+			r.owing = true
 			r.beginAll(ctx)
 			return nil
 		case !more, len(r.pending) >= maxBatch:
@@ -266,7 +268,7 @@ func (r *run) append(ctx context.Context) error {
 	}
 	r.e.cfg.Probe("appended")
 	r.Values.Clear()
-	r.create, r.taken = nil, nil
+	r.create, r.taken, r.owing = nil, nil, false
 	r.appended = r.Seq
 	if r.e.cfg.Observe != nil {
 		for _, e := range r.pending {
