@@ -181,10 +181,10 @@ func (e *Engine) seek(ctx context.Context, s *history.State, v workflow.VisitID)
 		}
 		return s.Replay(ev, e.cfg.Programs)
 	})
-	if errors.Is(err, errFarEnough) {
-		err = nil
+	if err != nil && !errors.Is(err, errFarEnough) || s.Program == nil {
+		return found, err
 	}
-	return found, err
+	return found, s.Decide()
 }
 
 // closeEnough is how many events are rather read than searched for a snapshot.

@@ -41,6 +41,11 @@ func (e *Engine) read(ctx context.Context, s *history.State, upTo int64) error {
 			return errFarEnough // what comes after it may be damaged
 		})
 	}
+	if s.Program != nil && (err == nil || errors.Is(err, errFarEnough)) {
+		if no := s.Decide(); no != nil {
+			err = no
+		}
+	}
 	switch {
 	case err != nil && !errors.Is(err, errFarEnough):
 		return fmt.Errorf("reading run %s: %w", s.ID, err)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -118,7 +119,7 @@ func (r *run) cycle(ctx context.Context) error {
 	for {
 		more, err := r.step()
 		if err != nil {
-			return err
+			return errors.Join(err, r.keep(ctx, err))
 		}
 		switch {
 		case !more && r.mayOwe():
@@ -134,6 +135,20 @@ func (r *run) cycle(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// keep appends what has happened when a person stops the Program in the middle of
+// what it makes of it.
+func (r *run) keep(ctx context.Context, why error) error {
+	if workflow.CodeOf(why) != workflow.CodeInterrupted || len(r.pending) == 0 || len(r.starts) > 0 {
+		return nil
+	}
+	note := &workflow.Progress{Kind: workflow.ProgressHalted, Message: "stopped in the middle of the script's code, which runs again when the run goes on"}
+	if err := r.record(ref{}, note); err != nil {
+		return err
+	}
+	r.dirty, r.stopping = true, true // the head says interrupted
+	return r.append(r.whole(ctx))
 }
 
 // step carries out the Program's wishes once; more tells whether anything moved.

@@ -122,6 +122,9 @@ func replay(t *testing.T, h *host, s *memory.Store, run workflow.RunID) *history
 		}
 		return nil
 	})
+	if err == nil {
+		err = state.Decide()
+	}
 	if err != nil {
 		t.Fatalf("run %s: %v", run, err)
 	}

@@ -141,15 +141,23 @@ func (s *State) Decide() error {
 	return nil
 }
 
-// Replay is Apply for a recorded event: wishes that it answers are struck.
+// Replay is Apply for a recorded event: wishes that it answers are struck. After
+// the last one the caller decides. An event that answers no wish, because it is
+// about the run and not its end, does not have the Program compute: it may say
+// that a person stopped just that.
 func (s *State) Replay(e workflow.Event, programs map[string]workflow.Factory) error {
+	if s.Program != nil && (e.ID != "" || e.Type() == workflow.TypeEnded) {
+		if err := s.Decide(); err != nil {
+			return err
+		}
+	}
 	if err := s.Apply(e, programs); err != nil {
 		return err
 	}
 	if len(s.Wishes) > 0 {
 		s.strike(e)
 	}
-	return s.Decide()
+	return nil
 }
 
 func (s *State) strike(e workflow.Event) {

@@ -2,6 +2,7 @@ package history_test
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
 
 	"github.com/tenonrun/tenon/history"
@@ -63,7 +64,7 @@ func begun(t *testing.T) *fold {
 func (f *fold) add(visit string, n int, p workflow.Payload) {
 	f.t.Helper()
 	e := workflow.Event{Seq: f.Seq + 1, At: workflow.Time(1_000_000 * (f.Seq + 1)), ID: visit, Node: visit, Visit: 1, Attempt: 1, Invocation: n, Payload: p}
-	if err := f.Replay(e, taped); err != nil {
+	if err := errors.Join(f.Replay(e, taped), f.Decide()); err != nil {
 		f.t.Fatalf("%s: %v", p.EventType(), err)
 	}
 }

@@ -19,8 +19,10 @@ func (p *program) Apply(e workflow.Event) error {
 	if f, ok := e.Payload.(*workflow.Ended); ok && p.due != nil && len(p.calls) == 0 && endless(f) {
 		p.due, p.ended = nil, true
 		p.give(workflow.Complete{Ended: *f})
-	} else if err := p.goOn(); err != nil {
-		return err
+	} else if !p.restarts(e.Payload) {
+		if err := p.goOn(); err != nil {
+			return err
+		}
 	}
 	switch f := e.Payload.(type) {
 	case *workflow.RunStarted:
@@ -59,6 +61,33 @@ func (p *program) Apply(e workflow.Event) error {
 		p.control(f)
 	}
 	return nil
+}
+
+// restarts folds the facts around code that a person stopped: that it was, that
+// somebody goes on, and that the run is cancelled instead. It reports whether the
+// code is not done because of them.
+func (p *program) restarts(payload workflow.Payload) bool {
+	if p.due == nil {
+		return false
+	}
+	switch f := payload.(type) {
+	case *workflow.Progress:
+		if f.Kind == workflow.ProgressHalted {
+			p.halted = halted
+			return true
+		}
+	case *workflow.Resumed:
+		if p.halted == halted {
+			p.halted = resumed
+			return true
+		}
+	case *workflow.CancelRequested:
+		if p.halted != notHalted {
+			p.due, p.halted = nil, notHalted
+			return true
+		}
+	}
+	return false
 }
 
 // endless reports whether code that did not come back ended a run.

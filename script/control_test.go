@@ -90,6 +90,54 @@ func TestHalt(t *testing.T) {
 	}
 }
 
+// TestHaltedCodeWaits: code that a person stopped is not done by looking at the run,
+// nor when the run is cancelled; it is done when somebody goes on.
+func TestHaltedCodeWaits(t *testing.T) {
+	t.Parallel()
+	p := begin(t, named("halted", `await agent("One => 1"); for (;;);`), 1, func(p *play) {
+		p.factory = script.New(script.Config{Time: time.Second / 2})
+	})
+	history := []workflow.Payload{&p.start, &workflow.Admitted{Kind: "agent", AI: true}, &workflow.Settled{Output: workflow.Text("1")}, &workflow.Progress{Kind: workflow.ProgressHalted}}
+	for name, tc := range map[string]struct {
+		then []workflow.Payload
+		want workflow.Status // "" is no end
+	}{
+		"looked at": {nil, ""},
+		"cancelled": {[]workflow.Payload{&workflow.Resumed{}, &workflow.CancelRequested{}}, workflow.StatusCancelled},
+		"goes on":   {[]workflow.Payload{&workflow.Resumed{}}, workflow.StatusFailed},
+	} {
+		prog, err := p.factory.New("r", p.start, p.values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, f := range append(slices.Clone(history), tc.then...) {
+			id := ""
+			if i == 1 || i == 2 {
+				id = "agent#1"
+			}
+			if err := prog.Apply(workflow.Event{Seq: int64(i + 1), ID: id, Payload: f}); err != nil {
+				t.Fatalf("%s, event %d: %v", name, i+1, err)
+			}
+		}
+		wishes, err := prog.Decide(nil)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		var got workflow.Status
+		for _, c := range wishes {
+			if end, ok := c.(workflow.Complete); ok {
+				got = end.Ended.Status
+			}
+		}
+		if got != tc.want {
+			t.Errorf("%s: the run ends %q, want %q", name, got, tc.want)
+		}
+		if err := prog.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestVisits(t *testing.T) {
 	t.Parallel()
 	p := begin(t, named("visits", `phase("Find");

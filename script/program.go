@@ -44,7 +44,17 @@ type program struct {
 	begun       bool
 	ended       bool
 	due         func() error // what the script does next; it is done before anything else happens
+	halted      halt         // a person stopped what is due
 }
+
+// halt is how far what a person stopped is from being done again.
+type halt int
+
+const (
+	notHalted halt = iota
+	halted         // nobody goes on
+	resumed        // somebody goes on, and may be about to cancel
+)
 
 // Kinds of notes of the dialect.
 const (
@@ -143,13 +153,14 @@ func (p *program) begin(e workflow.Event) error {
 	return nil
 }
 
-// goOn lets the script do what it does next.
+// goOn lets the script do what it does next. What a person stopped waits until
+// somebody goes on.
 func (p *program) goOn() error {
-	if p.due == nil {
+	if p.due == nil || p.halted == halted {
 		return nil
 	}
 	do := p.due
-	p.due = nil
+	p.due, p.halted = nil, notHalted
 	return do()
 }
 

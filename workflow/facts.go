@@ -182,6 +182,10 @@ type Progress struct {
 // with an edited workflow. Its data is an Edited.
 const ProgressEdited = "edited"
 
+// ProgressHalted is the kind of the note that a person stopped the code of a script
+// before it came to its next call. The code runs again when the run goes on.
+const ProgressHalted = "halted"
+
 // Edited names the run that another one goes on from.
 type Edited struct {
 	Run RunID `json:"run"`
