@@ -15,18 +15,18 @@ import (
 	"github.com/tenonrun/tenon/workflow"
 )
 
-// file reads a file of a work tree for a node that writes an artifact: through the
+// artifactFile reads a file of a work tree for a node that writes an artifact: through the
 // fence of a turn that only reads, and never outside of the tree.
-func (a *Artifacts) file(ctx context.Context, tree, path string) ([]byte, error) {
+func (t *Tenon) artifactFile(ctx context.Context, tree, path string) ([]byte, error) {
 	tree, err := filepath.EvalSymlinks(tree)
 	if err != nil {
 		return nil, fmt.Errorf("finding the work tree: %w", err)
 	}
-	rules, err := a.t.rules()
+	rules, err := t.rules()
 	if err != nil {
 		return nil, err
 	}
-	cfg := a.t.fence(rules, permission.AccessRead)
+	cfg := t.fence(rules, permission.AccessRead)
 	cfg.Root = tree
 	fence, _, err := disk.Open(ctx, cfg)
 	if err != nil {
@@ -41,7 +41,7 @@ func (a *Artifacts) file(ctx context.Context, tree, path string) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	raw, place, err := tools.File(ctx, fence, args, tree, a.Limits())
+	raw, place, err := tools.File(ctx, fence, args, tree, t.made.Limits())
 	var asked *tool.Asked
 	at := place.Canonical
 	if errors.As(err, &asked) {

@@ -45,7 +45,7 @@ func (t *Tenon) Collect(ctx context.Context, before time.Time, dry bool) (store.
 			return rep, fmt.Errorf("removing the directories of run %s: %w", run, err)
 		}
 	}
-	swept, err := t.made.collect(ctx, rep.Removed)
+	swept, err := t.made.Collect(ctx, rep.Removed)
 	rep.Blobs += swept.Contents
 	rep.Bytes += swept.Bytes
 	return rep, errors.Join(err, t.clearCaches(before))

@@ -47,7 +47,7 @@ func (t *Tenon) Continue(ctx context.Context, run workflow.RunID, c Change) (wor
 		return "", err
 	}
 	l.By, l.ID = c.By, workflow.RunID(ident.New("r"))
-	if err := t.made.continued(ctx, run, l.ID); err != nil {
+	if err := t.made.Continued(ctx, run, l.ID); err != nil {
 		return "", err
 	}
 	t.keepScript(ctx, c.Workflow, &l)
@@ -57,7 +57,7 @@ func (t *Tenon) Continue(ctx context.Context, run workflow.RunID, c Change) (wor
 		_, err = t.engine.Continue(ctx, run, l, c.RerunWrites)
 	}
 	if err != nil {
-		return "", errors.Join(err, t.made.forget(ctx, l.ID))
+		return "", errors.Join(err, t.made.Forget(ctx, l.ID))
 	}
 	return l.ID, nil
 }
@@ -99,7 +99,7 @@ func (t *Tenon) follow(ctx context.Context, q Request, l *engine.Launch) error {
 	if err := ed.Refused(q.RerunWrites); err != nil {
 		return err
 	}
-	return t.made.continued(ctx, q.From, l.ID)
+	return t.made.Continued(ctx, q.From, l.ID)
 }
 
 // idle refuses a run that a process drives, and names that.

@@ -19,6 +19,7 @@ import (
 	"github.com/tenonrun/tenon/permission/disk"
 	"github.com/tenonrun/tenon/runcontext"
 	"github.com/tenonrun/tenon/tool"
+	artifacts "github.com/tenonrun/tenon/tool/artifact"
 	"github.com/tenonrun/tenon/tool/files"
 	"github.com/tenonrun/tenon/tool/plan"
 	"github.com/tenonrun/tenon/tool/shell"
@@ -42,7 +43,7 @@ type gear struct {
 
 func newGear(t *Tenon, memory *notes.Store) *gear {
 	return &gear{t: t, guards: map[string]*guard.Guard{}, rules: sync.OnceValues(t.rules), tools: sync.OnceValues(func() (*tool.Set, error) {
-		return tool.NewSet(append(floorTools(memory), t.made.tools()...)...)
+		return tool.NewSet(append(floorTools(memory), t.artifactTools()...)...)
 	})}
 }
 
@@ -327,7 +328,7 @@ func (f fence) Grant(a native.Allowance) tool.Fence {
 // toolNames are the tools that rules can be about.
 func toolNames() []string {
 	names := []string{bashName, "submit", plan.WorkflowName}
-	for _, t := range slices.Concat(files.Tools(files.Config{}), plan.Tools(&notes.Store{}), (&Artifacts{t: &Tenon{}}).tools()) {
+	for _, t := range slices.Concat(files.Tools(files.Config{}), plan.Tools(&notes.Store{}), artifacts.Tools(artifacts.Config{})) {
 		names = append(names, t.Name)
 	}
 	return names

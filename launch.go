@@ -81,7 +81,7 @@ func (t *Tenon) Run(ctx context.Context, q Request) (history.Result, error) {
 	warning := t.keepScript(ctx, q.Workflow, &l)
 	res, err := t.engine.Start(ctx, l)
 	if err != nil && q.From != "" {
-		err = errors.Join(err, t.made.forget(ctx, l.ID))
+		err = errors.Join(err, t.made.Forget(ctx, l.ID))
 	}
 	if res, err = t.told(ctx, res, err); warning != "" {
 		res.Warnings = append(res.Warnings, warning)

@@ -124,8 +124,19 @@ func Open(ctx context.Context, cfg Config) (*Tenon, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.made, err = openArtifacts(t); err != nil {
+	if err := t.openStore(ctx); err != nil {
 		return nil, err
+	}
+	if err := t.assemble(ctx, memory); err != nil {
+		return nil, errors.Join(err, t.close())
+	}
+	return t, nil
+}
+
+// assemble makes what works with the open store.
+func (t *Tenon) assemble(ctx context.Context, memory *notes.Store) (err error) {
+	if t.made, err = t.openArtifacts(); err != nil {
+		return err
 	}
 	t.scripts, t.factory = newScripts(t), script.New(script.Config{})
 	t.gear = newGear(t, memory)
@@ -133,17 +144,15 @@ func Open(ctx context.Context, cfg Config) (*Tenon, error) {
 	t.backends.spawn, t.backends.elsewhere = t.spawn, t.elsewhere
 	t.agents = sync.OnceValues(func() (*Agents, error) { return t.Agents(ctx) })
 	t.backends.matrix = sync.OnceValues(func() (*routing.Matrix, error) { return t.Models() })
-	if t.pieces, err = registry(p, t.runner, t.redact, t.backends, memory,
-		agent.Pieces(agent.Config{Find: t.findAgent, Known: t.knowsAgent, Contract: t.knowsContract, Prepare: t.prepare, Isolate: t.isolate}), t.made.pieces(), cfg.Pieces); err != nil {
-		return nil, err
+	agents := agent.Pieces(agent.Config{Find: t.findAgent, Known: t.knowsAgent, Contract: t.knowsContract, Prepare: t.prepare, Isolate: t.isolate})
+	t.pieces, err = registry(t.Project, t.runner, t.redact, t.backends, memory, agents, t.artifactPieces(), t.cfg.Pieces)
+	if err == nil {
+		t.engine, err = t.newEngine()
 	}
-	if err := t.openStore(ctx); err != nil {
-		return nil, err
+	if err != nil {
+		return errors.Join(err, t.made.Close())
 	}
-	if t.engine, err = t.newEngine(); err != nil {
-		return nil, errors.Join(err, t.close())
-	}
-	return t, nil
+	return nil
 }
 
 func (t *Tenon) openStore(ctx context.Context) error {
@@ -184,11 +193,8 @@ func (t *Tenon) newEngine() (*engine.Engine, error) {
 // Close waits for runs that are being driven and closes the store. Cancel their
 // contexts first.
 func (t *Tenon) Close() error {
-	return errors.Join(t.engine.Close(), t.made.close(), t.scripts.close(), t.close())
+	return errors.Join(t.engine.Close(), t.made.Close(), t.scripts.close(), t.close())
 }
-
-// Artifacts returns the door to what runs made.
-func (t *Tenon) Artifacts() *Artifacts { return t.made }
 
 // Resume goes on with a run until it ends or rests, and returns it as it then
 // stands. by names the person or program that asked.
@@ -208,7 +214,7 @@ func (t *Tenon) Send(ctx context.Context, run workflow.RunID, c engine.Control) 
 func (t *Tenon) Fork(ctx context.Context, q engine.ForkRequest) (workflow.RunID, error) {
 	fork, err := t.engine.Fork(ctx, q)
 	if err == nil {
-		err = t.made.forked(ctx, fork)
+		err = t.made.Forked(ctx, fork)
 	}
 	return fork, err
 }

@@ -1,4 +1,4 @@
-package tenon
+package shelf
 
 import (
 	"bytes"
@@ -12,7 +12,6 @@ import (
 	"slices"
 
 	"github.com/tenonrun/tenon/artifact"
-	"github.com/tenonrun/tenon/engine"
 	nodes "github.com/tenonrun/tenon/piece/artifact"
 	"github.com/tenonrun/tenon/provider"
 	"github.com/tenonrun/tenon/store"
@@ -29,10 +28,10 @@ type Rehydrated struct {
 
 // Rehydrated returns what was written again into a collection since this project
 // was opened; false when nothing was.
-func (a *Artifacts) Rehydrated(collection string) (Rehydrated, bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	r, ok := a.again[collection]
+func (s *Shelf) Rehydrated(collection string) (Rehydrated, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, ok := s.again[collection]
 	return r, ok
 }
 
@@ -40,9 +39,9 @@ func (a *Artifacts) Rehydrated(collection string) (Rehydrated, bool) {
 // runs wrote, as far as their histories tell: under the ids, numbers and times of
 // then, so that several processes that do it write the same. What people wrote is
 // in no history.
-func (a *Artifacts) rehydrate(ctx context.Context, h store.Head, name string, to artifact.Collection) error {
+func (s *Shelf) rehydrate(ctx context.Context, h store.Head, name string, to artifact.Collection) error {
 	var deeds []*deed
-	w := walk{a: a, see: func(d deed) error {
+	w := walk{shelf: s, see: func(d deed) error {
 		if d.Made != nil && d.Collection == name {
 			deeds = append(deeds, &d)
 		}
@@ -52,14 +51,14 @@ func (a *Artifacts) rehydrate(ctx context.Context, h store.Head, name string, to
 		return err
 	}
 	if w.before != "" {
-		if err := a.goOn(ctx, w.before, h.Run, to); err != nil && workflow.CodeOf(err) != workflow.CodeRunNotFound {
+		if err := s.goOn(ctx, w.before, h.Run, to); err != nil && workflow.CodeOf(err) != workflow.CodeRunNotFound {
 			return err
 		}
 	}
 	if len(deeds) == 0 {
 		return nil
 	}
-	r, err := a.rehydration(ctx, deeds, to)
+	r, err := s.rehydration(ctx, deeds, to)
 	if err != nil {
 		return err
 	}
@@ -72,16 +71,16 @@ func (a *Artifacts) rehydrate(ctx context.Context, h store.Head, name string, to
 	}
 	r.gaps(deeds)
 	told := Rehydrated{Versions: m.Added, Missing: append(r.report(), m.Refused...)}
-	a.again[name] = told
-	if a.t.cfg.Log != nil {
-		a.t.cfg.Log.Warn("the log of artifacts was lost; what the history knows is written again", "run", h.Run, "versions", told.Versions, "missing", told.Missing)
+	s.again[name] = told
+	if s.cfg.Log != nil {
+		s.cfg.Log.Warn("the log of artifacts was lost; what the history knows is written again", "run", h.Run, "versions", told.Versions, "missing", told.Missing)
 	}
 	return nil
 }
 
 // rehydration is a rehydrate at work.
 type rehydration struct {
-	a       *Artifacts
+	shelf   *Shelf
 	set     *tool.Set
 	device  string
 	runs    map[workflow.RunID][]*deed
@@ -90,13 +89,13 @@ type rehydration struct {
 	missing map[numbered]string // why
 }
 
-func (a *Artifacts) rehydration(ctx context.Context, deeds []*deed, to artifact.Replica) (*rehydration, error) {
-	r := &rehydration{a: a, runs: map[workflow.RunID][]*deed{}, seq: map[*deed]int64{}, there: map[string]int64{}, missing: map[numbered]string{}}
+func (s *Shelf) rehydration(ctx context.Context, deeds []*deed, to artifact.Replica) (*rehydration, error) {
+	r := &rehydration{shelf: s, runs: map[workflow.RunID][]*deed{}, seq: map[*deed]int64{}, there: map[string]int64{}, missing: map[numbered]string{}}
 	var err error
-	if r.set, err = a.t.gear.tools(); err != nil {
+	if r.set, err = s.cfg.Tools(); err != nil {
 		return nil, err
 	}
-	if r.device, err = a.Device(); err != nil {
+	if r.device, err = s.Device(); err != nil {
 		return nil, err
 	}
 	last := int64(0)
@@ -139,7 +138,7 @@ var errEnough = errors.New("enough")
 func (r *rehydration) give(d *deed, content string, yield func(artifact.Copy, error) bool) error {
 	at := numbered{d.ID, d.Version}
 	if artifact.KindOf(d.Mime) != artifact.Image {
-		content = r.a.t.redact.Redact(content)
+		content = r.shelf.cfg.Redactor.Redact(content)
 	}
 	if artifact.Digest(content) != d.Digest {
 		r.missing[at] = "what the history holds is another text"
@@ -168,7 +167,7 @@ func (r *rehydration) visits(ctx context.Context, run workflow.RunID, yield func
 			wrote[d.visit], visits[d.visit] = d, true
 		}
 	}
-	err := r.a.t.engine.Retrace(ctx, run, visits, func(p engine.Past, _ *workflow.Settled) error {
+	err := r.shelf.cfg.Retrace(ctx, run, visits, func(p nodes.Source) error {
 		d := wrote[p.Frame().Visit]
 		if p.Frame().Kind != nodes.Kind {
 			return nil
@@ -237,7 +236,7 @@ func (r *rehydration) memos(ctx context.Context, run workflow.RunID) (map[call]w
 	if len(wanted) == 0 {
 		return nil, nil
 	}
-	return memos, r.a.t.Store.Events(ctx, run, 0, func(e workflow.Event) error {
+	return memos, r.shelf.cfg.Runs.Events(ctx, run, 0, func(e workflow.Event) error {
 		if p, ok := e.Payload.(*workflow.InvocationSettled); ok && p.Status == workflow.InvocationOK && wanted[call{e.VisitID(), p.Key}] {
 			memos[call{e.VisitID(), p.Key}] = p.Memo
 		}
@@ -251,7 +250,7 @@ func (r *rehydration) args(ctx context.Context, memo workflow.Value, n string) (
 	raw := memo.JSON
 	if memo.Digest != "" {
 		var err error
-		if raw, err = r.a.t.Store.Blob(ctx, memo.Digest); err != nil {
+		if raw, err = r.shelf.cfg.Runs.Blob(ctx, memo.Digest); err != nil {
 			return nil, err
 		}
 	}

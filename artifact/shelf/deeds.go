@@ -1,4 +1,4 @@
-package tenon
+package shelf
 
 import (
 	"cmp"
@@ -32,7 +32,7 @@ func (d *deed) key() string {
 // walk goes through the histories of a run and its child runs, in the order of
 // each; a child run comes where it ended.
 type walk struct {
-	a      *Artifacts
+	shelf  *Shelf
 	see    func(deed) error
 	before workflow.RunID // the run that this one goes on from with an edited workflow
 }
@@ -46,7 +46,7 @@ func (w *walk) read(ctx context.Context, path []workflow.RunID, after, cut int64
 	if len(path) > 1 {
 		at.next, at.limit = path[1], math.MaxInt64
 	}
-	err = w.a.t.Store.Events(ctx, at.run, after, func(e workflow.Event) error { return at.event(ctx, e) })
+	err = w.shelf.cfg.Runs.Events(ctx, at.run, after, func(e workflow.Event) error { return at.event(ctx, e) })
 	if err != nil {
 		return 0, fmt.Errorf("reading the history of run %s: %w", at.run, err)
 	}

@@ -1,4 +1,4 @@
-package tenon
+package shelf
 
 import (
 	"cmp"
@@ -10,24 +10,24 @@ import (
 	"github.com/tenonrun/tenon/workflow"
 )
 
-// forked gives a new fork what its parent has made so far. A parent whose log is
+// Forked gives a new fork what its parent has made so far. A parent whose log is
 // empty is looked at when the fork needs its artifacts.
-func (a *Artifacts) forked(ctx context.Context, fork workflow.RunID) error {
-	h, err := a.head(ctx, fork)
+func (s *Shelf) Forked(ctx context.Context, fork workflow.RunID) error {
+	h, err := s.head(ctx, fork)
 	if err == nil {
-		h, err = a.head(ctx, h.ForkOf)
+		h, err = s.head(ctx, h.ForkOf)
 	}
 	if err != nil {
 		return err
 	}
-	c, err := a.open(ctx, string(cmp.Or(h.Root, h.Run)))
+	c, err := s.open(ctx, string(cmp.Or(h.Root, h.Run)))
 	if err != nil {
 		return err
 	}
 	if empty, err := isEmpty(ctx, c); empty || err != nil {
 		return err
 	}
-	_, _, err = a.Of(ctx, fork)
+	_, _, err = s.Of(ctx, fork)
 	return err
 }
 
@@ -35,12 +35,12 @@ func (a *Artifacts) forked(ctx context.Context, fork workflow.RunID) error {
 // positions in the histories, whatever clocks said. What no position tells of is
 // there when it came before everything in the collection that the fork does not
 // have.
-func (a *Artifacts) inherit(ctx context.Context, h store.Head, to artifact.Replica) error {
-	_, from, err := a.of(ctx, h.ForkOf)
+func (s *Shelf) inherit(ctx context.Context, h store.Head, to artifact.Replica) error {
+	_, from, err := s.of(ctx, h.ForkOf)
 	if err != nil {
 		return err
 	}
-	past, err := a.upTo(ctx, h.ForkOf, h.Cut)
+	past, err := s.upTo(ctx, h.ForkOf, h.Cut)
 	if err != nil {
 		return err
 	}
@@ -99,10 +99,10 @@ func (p *past) tells(r *artifact.Revision) (told, kept bool) {
 
 // upTo reads what the tree of a run wrote into its collection, up to a cut of the
 // run. Of the runs above it, that is what was there when they started it.
-func (a *Artifacts) upTo(ctx context.Context, run workflow.RunID, cut int64) (_ *past, err error) {
+func (s *Shelf) upTo(ctx context.Context, run workflow.RunID, cut int64) (_ *past, err error) {
 	var path []workflow.RunID
 	for at := run; at != ""; {
-		h, err := a.head(ctx, at)
+		h, err := s.head(ctx, at)
 		if err != nil {
 			return nil, err
 		}
@@ -110,7 +110,7 @@ func (a *Artifacts) upTo(ctx context.Context, run workflow.RunID, cut int64) (_ 
 	}
 	names := map[string]bool{}
 	for at := path[0]; at != ""; { // the collections that this one began with
-		h, err := a.head(ctx, at)
+		h, err := s.head(ctx, at)
 		if workflow.CodeOf(err) == workflow.CodeRunNotFound && len(names) > 0 {
 			break // it is gone
 		}
@@ -120,7 +120,7 @@ func (a *Artifacts) upTo(ctx context.Context, run workflow.RunID, cut int64) (_ 
 		names[string(cmp.Or(h.Root, h.Run))], at = true, h.ForkOf
 	}
 	p := &past{written: map[numbered]bool{}, begun: map[string]bool{}, strange: len(path) > 1}
-	w := walk{a: a, see: func(d deed) error {
+	w := walk{shelf: s, see: func(d deed) error {
 		switch {
 		case d.Made == nil:
 			p.begun[d.key()] = true
@@ -133,20 +133,20 @@ func (a *Artifacts) upTo(ctx context.Context, run workflow.RunID, cut int64) (_ 
 	return p, err
 }
 
-// continued gives a run that goes on with an edited workflow all that the run
+// Continued gives a run that goes on with an edited workflow all that the run
 // before it made.
-func (a *Artifacts) continued(ctx context.Context, from, to workflow.RunID) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	c, err := a.open(ctx, string(to))
+func (s *Shelf) Continued(ctx context.Context, from, to workflow.RunID) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, err := s.open(ctx, string(to))
 	if err != nil {
 		return fmt.Errorf("giving run %s the artifacts of run %s: %w", to, from, err)
 	}
-	return a.goOn(ctx, from, to, c)
+	return s.goOn(ctx, from, to, c)
 }
 
-func (a *Artifacts) goOn(ctx context.Context, from, to workflow.RunID, c artifact.Replica) error {
-	_, old, err := a.of(ctx, from)
+func (s *Shelf) goOn(ctx context.Context, from, to workflow.RunID, c artifact.Replica) error {
+	_, old, err := s.of(ctx, from)
 	if err == nil {
 		_, err = artifact.Fork(ctx, c, old, 0)
 	}
