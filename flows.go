@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/tenonrun/tenon/engine"
@@ -29,7 +28,7 @@ func (b *bench) mayFlow() bool {
 	return b.session.flows
 }
 
-// flow runs a workflow for the tool of that name.
+// flow begins a workflow for the tool of that name.
 func (b *bench) flow(ctx context.Context, c tool.Call, f plan.Flow) (plan.FlowDone, error) {
 	if b.turn.Access != workflow.EffectWrite {
 		return plan.FlowDone{}, &tool.Failed{What: "a workflow may change files, and you may only read", Next: "do the work yourself, or say that it needs a workflow"}
@@ -40,36 +39,56 @@ func (b *bench) flow(ctx context.Context, c tool.Call, f plan.Flow) (plan.FlowDo
 	}
 	t := b.gear.t
 	q := Request{Workflow: w, From: f.From, Reuse: workflow.ReusePrefix, Models: b.session.Bind, Dimensions: b.session.Dimensions}
-	var warning string
 	if q.Args, q.Inputs, err = flowArgs(w, f.Args); err != nil {
 		return notBegun(f, err)
 	}
+	var warning string
 	var badly error
-	res, err := t.engine.Nest(ctx, engine.Nested{Run: c.Run, Visit: c.Visit, Step: c.Step, Ref: w.Name,
+	run, err := t.engine.Hatch(ctx, engine.Nested{Run: c.Run, Visit: c.Visit, Step: c.Step, Ref: w.Name,
 		Make: func(ctx context.Context, id workflow.RunID, budget workflow.Budget) (l engine.Launch, err error) {
-			defer func() { badly = err }()
 			q.ID, q.Budget = id, budget
-			inputs, err := json.Marshal(q.Inputs)
-			if err != nil {
-				return l, err
-			}
-			if l, err = t.launch(ctx, q, inputs); err != nil {
-				return l, err
-			}
-			l.ID, l.Started.Options.ByAgent = id, true
-			if err := t.follow(ctx, q, &l); err != nil {
-				return l, err
-			}
-			warning = t.keepScript(ctx, w, &l)
-			return l, nil
+			l, warning, badly = b.hatch(ctx, q)
+			return l, badly
 		}})
 	if err != nil && badly != nil && ctx.Err() == nil {
 		return notBegun(f, badly)
 	}
+	d := plan.FlowDone{Status: plan.StatusLaunched, Workflow: w.Name, Run: run, ScriptPath: t.scripts.path(run), Warning: warning}
+	d.Summary = fmt.Sprintf("run %s of %s has begun; you are told once when it is over", run, w.Name)
+	return d, err
+}
+
+// hatch makes what the run of a workflow that an agent starts begins with.
+func (b *bench) hatch(ctx context.Context, q Request) (l engine.Launch, warning string, err error) {
+	t := b.gear.t
+	inputs, err := json.Marshal(q.Inputs)
 	if err != nil {
-		return plan.FlowDone{}, err
+		return l, "", err
 	}
-	return t.flowDone(ctx, res, warning)
+	if l, err = t.launch(ctx, q, inputs); err != nil {
+		return l, "", err
+	}
+	l.ID, l.Started.Options.ByAgent = q.ID, true
+	if err := t.follow(ctx, q, &l); err != nil {
+		return l, "", err
+	}
+	return l, t.keepScript(ctx, q.Workflow, &l), nil
+}
+
+// await drives a run that the tool has begun until it is over or rests, and gives
+// what the agent is told.
+func (b *bench) await(ctx context.Context, c tool.Call, begun string) (string, error) {
+	t := b.gear.t
+	res, err := t.engine.Nest(ctx, engine.Nested{Run: c.Run, Visit: c.Visit, Step: c.Step, Ref: begun})
+	if err != nil {
+		return "", err
+	}
+	d, err := t.flowDone(ctx, res)
+	if err != nil {
+		return "", err
+	}
+	r, err := d.Result()
+	return r.Text, err
 }
 
 // notBegun is what the model is told of a workflow that cannot run as it is.
@@ -141,7 +160,7 @@ func flowArgs(w *Workflow, raw json.RawMessage) (args json.RawMessage, inputs ma
 }
 
 // flowDone is what the model is told of a run.
-func (t *Tenon) flowDone(ctx context.Context, res history.Result, warning string) (plan.FlowDone, error) {
+func (t *Tenon) flowDone(ctx context.Context, res history.Result) (plan.FlowDone, error) {
 	res, err := t.told(ctx, res, nil)
 	if err != nil {
 		return plan.FlowDone{}, err
@@ -149,10 +168,10 @@ func (t *Tenon) flowDone(ctx context.Context, res history.Result, warning string
 	d := plan.FlowDone{
 		Status: res.Status, Workflow: res.Workflow.Name, Run: res.Run, ScriptPath: res.ScriptPath, Agents: res.Visits, Dead: len(res.Dead),
 		Tokens: res.Usage.Input + res.Usage.Output, DurationMs: res.Updated.Std().Sub(res.Started.Std()).Milliseconds(),
-		Warning: strings.Join(slices.DeleteFunc(append(slices.Clone(res.Warnings), warning), func(s string) bool { return s == "" }), "; "),
+		Warning: strings.Join(res.Warnings, "; "),
 	}
-	if d.Result = res.Outputs["result"]; res.Workflow.Kind != workflow.KindScript {
-		if d.Result, err = json.Marshal(res.Outputs); err != nil {
+	if d.Output = res.Outputs["result"]; res.Workflow.Kind != workflow.KindScript {
+		if d.Output, err = json.Marshal(res.Outputs); err != nil {
 			return d, err
 		}
 	}

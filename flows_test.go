@@ -49,7 +49,7 @@ func TestAgentMendsAScript(t *testing.T) {
 	}
 	put(res.ScriptPath, "export const meta = {name: 'steps', description: 'two'}\nconst a = await agent('first'); return [a, await agent('second')]")
 	put(filepath.Join(dir, ".tenon", "scripted.yaml"), replies+fmt.Sprintf(
-		"  - {match: mend, turn: 1, tool_calls: [{name: workflow, args: {scriptPath: %q, resumeFromRunId: %s}}]}\n  - {match: mend, text: mended, usage: {in: 5, out: 1}}\n", res.ScriptPath, res.Run))
+		"  - {match: mend, turn: 1, tool_calls: [{name: workflow, args: {scriptPath: %q, resumeFromRunId: %s}}]}\n  - {match: mend, text: it has begun, usage: {in: 5, out: 1}}\n  - {match: is over, text: mended, usage: {in: 5, out: 1}}\n", res.ScriptPath, res.Run))
 	put(filepath.Join(dir, "lead.yaml"), `schemaVersion: 2
 id: lead
 delivery: {requiresVerified: false}

@@ -101,14 +101,16 @@ func (g *gear) equip(t executor.Turn) (native.Gear, error) {
 			return native.Gear{}, err
 		}
 	}
-	notes := map[string]string{"task": s.team(t)}
+	gear := native.Gear{Open: b.open, Close: b.close, Unasked: g.t.cfg.DenyAsked, Strict: g.t.cfg.FailDenied, Notes: map[string]string{"task": s.team(t)}}
 	if _, err := set.Find(plan.WorkflowName); err == nil {
-		notes[plan.WorkflowName] = g.t.flows(context.Background()) // names are on the disk
+		gear.Notes[plan.WorkflowName] = g.t.flows(context.Background()) // names are on the disk
+		gear.Await = b.await
 		if set, err = set.Doing(plan.WorkflowName, plan.Workflow(b.flow).Run); err != nil {
 			return native.Gear{}, err
 		}
 	}
-	return native.Gear{Tools: set, Open: b.open, Close: b.close, Unasked: g.t.cfg.DenyAsked, Strict: g.t.cfg.FailDenied, Notes: notes}, nil
+	gear.Tools = set
+	return gear, nil
 }
 
 func (b *bench) open(ctx context.Context) (tool.Fence, error) {

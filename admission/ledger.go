@@ -106,6 +106,13 @@ func (l *ledger) childEnded(v workflow.VisitID, t workflow.Totals) {
 	l.Spent.Plus(t)
 }
 
+// KeepsChild reports whether something is kept for a child run: it has begun, and
+// its end is not recorded.
+func (g *Gate) KeepsChild(v workflow.VisitID) bool {
+	_, ok := g.ledger.Kids[string(v)]
+	return ok
+}
+
 // ReserveChild decides what a child run may spend: a share of what is left,
 // beside what is kept for it already. A refusal is lifted by a raise, or when
 // others give something back.

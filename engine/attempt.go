@@ -208,8 +208,11 @@ func (m *fact) handle(r *run) error {
 }
 
 // record returns when the fact is durable.
-func (a *attempt) record(p workflow.Payload) error {
-	m := &fact{about: refOf(a.cmd, a.number), p: p, reply: make(chan error, 1)}
+func (a *attempt) record(p workflow.Payload) error { return a.tell(refOf(a.cmd, a.number), p) }
+
+// tell is record for a fact about something else.
+func (a *attempt) tell(about ref, p workflow.Payload) error {
+	m := &fact{about: about, p: p, reply: make(chan error, 1)}
 	if err := a.send(m); err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ type Nested struct {
 	Visit workflow.VisitID
 	Step  string
 	Ref   string // the workflow, for people
-	// Make gives the launch of the run, within a budget; its ID is set already.
+	// Make gives the launch of the run to Hatch, within a budget; its ID is set.
 	Make func(ctx context.Context, id workflow.RunID, budget workflow.Budget) (Launch, error)
 }
 
@@ -39,60 +39,64 @@ func (e *Engine) drives(r *run) (left func()) {
 	}
 }
 
-// Nest drives the run of a step until it is over or rests. What it uses is taken
-// from the budget of the run whose step it is.
+// Hatch makes the run of a step and does not drive it: Nest does.
+func (e *Engine) Hatch(ctx context.Context, n Nested) (workflow.RunID, error) {
+	m, a, err := e.reserveNest(ctx, n)
+	if err != nil || m.made {
+		return m.id, err
+	}
+	l, err := n.Make(ctx, m.id, m.budget)
+	if err != nil {
+		return m.id, errors.Join(err, a.tell(m.about, &workflow.ChildEnded{Run: m.id, Step: n.Step, Status: workflow.StatusInvalid, Reasons: []string{err.Error()}}))
+	}
+	l.ID, l.By = m.id, m.by
+	l.Started.Parent, l.Started.Root = &m.parent, m.root
+	return m.id, e.Prepare(ctx, l)
+}
+
+// Nest drives the run that a step has hatched until it is over or rests. What it
+// uses is taken from the budget of the run whose step it is. The error has
+// workflow.CodeRunNotFound when the run is gone.
 func (e *Engine) Nest(ctx context.Context, n Nested) (history.Result, error) {
+	m, a, err := e.reserveNest(ctx, n)
+	if err != nil {
+		return history.Result{}, err
+	}
+	res, err := e.nested(ctx, m)
+	if err != nil || !res.Status.Terminal() || m.counted {
+		return res, err // it may go on, and what was kept for it is; or all is known
+	}
+	return res, a.tell(m.about, &workflow.ChildEnded{Run: m.id, Step: n.Step, Status: res.Status, Reasons: res.Reasons, Usage: res.Usage.Totals, Made: res.Artifacts})
+}
+
+// reserveNest keeps something of the budget of a run for the run of a step. What it
+// returns is not nil beside an error.
+func (e *Engine) reserveNest(ctx context.Context, n Nested) (*nest, *attempt, error) {
+	m := &nest{n: n, id: workflow.RunID(ident.Derive("r", string(n.Run), string(n.Visit), n.Step)), reply: make(chan error, 1)}
 	e.mu.Lock()
 	parent := e.runs[n.Run]
 	e.mu.Unlock()
 	if parent == nil {
-		return history.Result{}, workflow.Errorf(workflow.CodeInterrupted, "run %s is not driven by this process", n.Run)
+		return m, nil, workflow.Errorf(workflow.CodeInterrupted, "run %s is not driven by this process", n.Run)
 	}
-	a := &attempt{r: parent}
-	m := &nest{n: n, id: workflow.RunID(ident.Derive("r", string(n.Run), string(n.Visit), n.Step)), reply: make(chan error, 1)}
-	if err := a.send(m); err != nil {
-		return history.Result{}, err
-	}
-	refused, err := hear(a, m.reply)
-	if err = errors.Join(err, refused); err != nil {
-		return history.Result{}, err
-	}
-	res, err := e.nested(ctx, m)
-	end := &workflow.ChildEnded{Run: m.id, Step: n.Step, Status: res.Status, Reasons: res.Reasons, Usage: res.Usage.Totals, Made: res.Artifacts}
-	switch {
-	case m.unborn:
-		end.Status, end.Reasons = workflow.StatusInvalid, []string{err.Error()}
-	case err != nil || !res.Status.Terminal():
-		return res, err // it may go on; what was kept for it is, too
-	}
-	done := &fact{about: m.about, p: end, reply: make(chan error, 1)}
-	if gone := a.send(done); gone != nil {
-		return res, gone
-	}
-	_, gone := hear(a, done.reply)
-	return res, errors.Join(err, gone)
-}
-
-// nested begins the run, or goes on with it. When nobody wants its end any more,
-// it is cancelled.
-func (e *Engine) nested(ctx context.Context, m *nest) (history.Result, error) {
 	heads, err := e.cfg.Store.Runs(ctx, store.Query{Run: m.id, Limit: 1})
 	if err != nil {
-		return history.Result{}, err
+		return m, nil, err
 	}
-	var res history.Result
-	if len(heads) > 0 {
-		res, err = e.drive(ctx, m.id, m.by)
-	} else {
-		var l Launch
-		if l, err = m.n.Make(ctx, m.id, m.budget); err != nil {
-			m.unborn = true
-			return res, err
-		}
-		l.ID, l.By = m.id, m.by
-		l.Started.Parent, l.Started.Root = &m.parent, m.root
-		res, err = e.start(ctx, l)
+	if m.made = len(heads) > 0; m.made {
+		m.over = heads[0].Status.Terminal()
 	}
+	a := &attempt{r: parent}
+	if err := a.send(m); err != nil {
+		return m, a, err
+	}
+	refused, err := hear(a, m.reply)
+	return m, a, errors.Join(err, refused)
+}
+
+// nested goes on with the run. When nobody wants its end any more, it is cancelled.
+func (e *Engine) nested(ctx context.Context, m *nest) (history.Result, error) {
+	res, err := e.drive(ctx, m.id, m.by)
 	switch workflow.CodeOf(context.Cause(ctx)) {
 	case workflow.CodeAborted, workflow.CodeSkipped:
 		stop := store.Control{ID: "cancel:parent", Run: m.id, Kind: store.ControlCancel, By: m.by, At: e.now(), Data: []byte("{}")}
@@ -105,15 +109,17 @@ func (e *Engine) nested(ctx context.Context, m *nest) (history.Result, error) {
 
 // nest asks to keep something of the budget for the run of a step.
 type nest struct {
-	n      Nested
-	id     workflow.RunID
-	reply  chan error
-	about  ref
-	by     string
-	budget workflow.Budget
-	parent workflow.ParentRef
-	root   workflow.RunID
-	unborn bool
+	n       Nested
+	id      workflow.RunID
+	reply   chan error
+	about   ref
+	by      string
+	budget  workflow.Budget
+	parent  workflow.ParentRef
+	root    workflow.RunID
+	made    bool // the run is there
+	over    bool // and has ended
+	counted bool // and that is recorded
 }
 
 func (m *nest) handle(r *run) error {
@@ -129,6 +135,17 @@ func (m *nest) handle(r *run) error {
 	if m.root == "" {
 		m.root = r.ID
 	}
+	m.about = r.visitRef(m.n.Visit)
+	if m.over {
+		m.counted = !r.Gate.KeepsChild(admission.StepChild(m.n.Visit, m.n.Step))
+		m.reply <- nil
+		return nil
+	}
+	if kept, ok := r.hatched[m.id]; ok {
+		m.budget = kept
+		m.reply <- nil
+		return nil
+	}
 	budget, refused := r.Gate.ReserveChild(admission.StepChild(m.n.Visit, m.n.Step))
 	switch {
 	case m.parent.Depth > maxDepth:
@@ -138,7 +155,11 @@ func (m *nest) handle(r *run) error {
 		m.reply <- workflow.Errorf(refused.Code, "%s", refused.Message)
 		return nil
 	}
-	m.about, m.budget = r.visitRef(m.n.Visit), budget
+	m.budget = budget
+	if r.hatched == nil {
+		r.hatched = map[workflow.RunID]workflow.Budget{}
+	}
+	r.hatched[m.id] = budget
 	err := r.record(m.about, &workflow.ChildStarted{Run: m.id, Ref: m.n.Ref, Budget: budget, Step: m.n.Step})
 	if err != nil {
 		return err

@@ -141,6 +141,7 @@ type Result struct {
 	Made    *workflow.Made  // the revision of an artifact that was written
 	Denied  *Verdict        // what the call did and may not do, and that was taken back
 	Final   json.RawMessage // the answer of the turn, from a tool that ends it; nil otherwise
+	Begun   string          // what goes on without the call, such as a run: the turn is told its end; "" is nothing
 }
 
 // Seen is the state of a file that the model knows.

@@ -61,6 +61,8 @@ type loop struct {
 	drained    int  // the round since which it comes to an end; 0 is none
 	drain      mark // why
 
+	errands errands // what calls have begun
+
 	opening sync.Mutex // of the account
 	showing sync.Mutex
 }

@@ -71,6 +71,10 @@ type Gear struct {
 	Unasked bool
 	// Strict ends the turn at the first call that the fence denies.
 	Strict bool
+	// Await waits for what a call has begun, by its Result, and gives what the model
+	// is told of its end. It may be called again, in another process too. Nil waits
+	// for nothing.
+	Await func(ctx context.Context, c tool.Call, begun string) (string, error)
 	// Close undoes Open and ends what tools run in the background; it may be nil.
 	Close func() error
 }
@@ -176,8 +180,12 @@ func (e *Executor) Execute(ctx context.Context, t executor.Turn, h executor.Host
 	if l.gear.Close != nil {
 		defer func() { err = errors.Join(err, l.gear.Close()) }()
 	}
+	defer l.errands.leave()
 	for n := 1; ; n++ {
 		done, err := l.round(ctx, n)
+		if err == nil {
+			done, err = l.notices(ctx, n, done)
+		}
 		if err != nil {
 			return l.reply, err
 		}

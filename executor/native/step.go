@@ -31,7 +31,8 @@ type settled struct {
 	Spawned int             `json:"spawned,omitempty"` // agents that were started
 	Account bool            `json:"account,omitempty"` // the agent has one since
 	Made    *workflow.Made  `json:"made,omitempty"`
-	Left    string          `json:"left,omitempty"` // what was decided about a call that a crash left open
+	Begun   string          `json:"begun,omitempty"` // what goes on without the call
+	Left    string          `json:"left,omitempty"`  // what was decided about a call that a crash left open
 }
 
 // intent is what is recorded before a call can change anything.
@@ -67,6 +68,7 @@ type work struct {
 func (l *loop) step(ctx context.Context, u *use, mayAsk bool) error {
 	raw, err := l.journal.Step(ctx, executor.Step{Key: u.key, Tool: u.part.Name,
 		Do: func(ctx context.Context, left json.RawMessage, intend func(json.RawMessage) error) (executor.Outcome, error) {
+			u.live = true
 			w := &work{use: u, l: l, fence: watch{Fence: l.fence}, intends: intend}
 			w.ask = w.consult
 			if !mayAsk {
@@ -196,7 +198,8 @@ func (w *work) begin(stopped bool) error {
 
 // run does the call once. The answer of the turn needs no fence.
 func (w *work) run(ctx context.Context) (tool.Result, error) {
-	c := tool.Call{ID: w.part.ID, Run: w.l.Turn.Run, Visit: w.l.Turn.Visit, Step: w.key, Cwd: w.l.Turn.Dir, Session: w.l.session, Host: w.host()}
+	c := w.l.callOf(w.key)
+	c.ID, c.Cwd, c.Session, c.Host = w.part.ID, w.l.Turn.Dir, w.l.session, w.host()
 	if w.fence.Fence != nil {
 		c.Fence = &w.fence
 	}
@@ -209,6 +212,11 @@ func (w *work) run(ctx context.Context) (tool.Result, error) {
 	}
 	c.Tool = submitName
 	return w.tool.Run(ctx, c)
+}
+
+// callOf names the call of a step.
+func (l *loop) callOf(step string) tool.Call {
+	return tool.Call{Run: l.Turn.Run, Visit: l.Turn.Visit, Step: step}
 }
 
 // broken is the error of a tool that is not the model's to mend.
@@ -233,7 +241,7 @@ func failed(err error) settled {
 
 // settle makes the memo of a result, bounded.
 func (w *work) settle(r tool.Result) settled {
-	s := settled{Text: text.Repair(r.Text), Data: r.Data, Seen: r.Seen, Changes: r.Changes, Cwd: r.Cwd, Final: r.Final, Made: r.Made, Denied: r.Denied, Granted: w.granted}
+	s := settled{Text: text.Repair(r.Text), Data: r.Data, Seen: r.Seen, Changes: r.Changes, Cwd: r.Cwd, Final: r.Final, Made: r.Made, Begun: r.Begun, Denied: r.Denied, Granted: w.granted}
 	if size := len(s.Text); size > w.l.cfg.Limits.Result {
 		s.Text = text.HeadBytes(s.Text, w.l.cfg.Limits.Result, fmt.Sprintf("\n[cut: the result has %d bytes]", size))
 	}

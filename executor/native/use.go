@@ -28,6 +28,7 @@ type use struct {
 	set   *tool.Set
 	brief string // for people: tool and path
 	done  settled
+	live  bool // it was done by this process
 	err   error
 }
 
@@ -58,7 +59,7 @@ func (l *loop) use(ctx context.Context, n int, memo kept) (bool, error) {
 			return false, err
 		}
 		for i, u := range todo[at:end] {
-			result, err := l.fold(u)
+			result, err := l.fold(ctx, u)
 			if err != nil {
 				return false, err
 			}
@@ -161,7 +162,7 @@ func (l *loop) alone(ctx context.Context, u *use, mayAsk bool) (err error) {
 }
 
 // fold takes the result of a call into the turn, and gives what the model is told.
-func (l *loop) fold(u *use) (provider.Part, error) {
+func (l *loop) fold(ctx context.Context, u *use) (provider.Part, error) {
 	s := u.done
 	l.session.Keep(tool.Result{Seen: s.Seen, Changes: s.Changes, Cwd: s.Cwd})
 	l.reply.ToolCalls++
@@ -175,6 +176,9 @@ func (l *loop) fold(u *use) (provider.Part, error) {
 			name = filepath.ToSlash(rel)
 		}
 		l.wrote(name)
+	}
+	if s.Begun != "" && l.gear.Await != nil {
+		l.send(ctx, u)
 	}
 	for _, a := range s.Granted {
 		if g, ok := l.fence.(Granter); ok {

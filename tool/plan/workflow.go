@@ -23,7 +23,7 @@ type Flow struct {
 	From   workflow.RunID  `json:"resumeFromRunId"`
 }
 
-// FlowDone is a run of a workflow that is over, or rests.
+// FlowDone is a run of a workflow that has begun, is over, or rests.
 type FlowDone struct {
 	Status     workflow.Status `json:"status"`
 	TaskID     string          `json:"taskId"`
@@ -34,7 +34,7 @@ type FlowDone struct {
 	ScriptPath string          `json:"scriptPath,omitempty"`
 	Warning    string          `json:"warning,omitempty"`
 	Error      string          `json:"error,omitempty"` // why it did not begin
-	Result     json.RawMessage `json:"result,omitempty"`
+	Output     json.RawMessage `json:"result,omitempty"`
 	Cut        string          `json:"resultCut,omitempty"` // the beginning of a result that is too long
 	Agents     int             `json:"agents"`
 	Dead       int             `json:"deadAgents,omitempty"`
@@ -42,6 +42,21 @@ type FlowDone struct {
 	DurationMs int64           `json:"durationMs"`
 	Failures   []string        `json:"failures,omitempty"`
 	Next       string          `json:"next,omitempty"`
+}
+
+// StatusLaunched is the status of a run that has just begun: its end is told later.
+const StatusLaunched workflow.Status = "async_launched"
+
+// launched is what the model is told of a run that has begun.
+type launched struct {
+	Status     workflow.Status `json:"status"`
+	TaskID     string          `json:"taskId"`
+	TaskType   string          `json:"taskType"`
+	Workflow   string          `json:"workflowName"`
+	Run        workflow.RunID  `json:"runId"`
+	Summary    string          `json:"summary"`
+	ScriptPath string          `json:"scriptPath,omitempty"`
+	Warning    string          `json:"warning,omitempty"`
 }
 
 // taskType is what other hosts of the dialect call such a run.
@@ -54,8 +69,8 @@ const (
 	maxFailure  = 500
 )
 
-// Workflow returns the tool; run carries a workflow out until it is over or rests.
-func Workflow(run func(ctx context.Context, c tool.Call, f Flow) (FlowDone, error)) tool.Tool {
+// Workflow returns the tool; launch begins a run, and does not wait for its end.
+func Workflow(launch func(ctx context.Context, c tool.Call, f Flow) (FlowDone, error)) tool.Tool {
 	t := made(WorkflowName, func(ctx context.Context, c tool.Call) (tool.Result, error) {
 		f, err := take[Flow](c)
 		if err != nil {
@@ -64,21 +79,25 @@ func Workflow(run func(ctx context.Context, c tool.Call, f Flow) (FlowDone, erro
 		if strings.TrimSpace(f.Path+f.Script+f.Name) == "" && f.From == "" {
 			return tool.Result{}, &tool.BadArguments{Tool: c.Tool, Problems: []string{"none of name, script and scriptPath is there"}, Next: "send the name of a workflow, or a script"}
 		}
-		done, err := run(ctx, c, f)
+		d, err := launch(ctx, c, f)
 		if err != nil {
 			return tool.Result{}, err
 		}
-		return done.result()
+		return d.Result()
 	})
 	return t
 }
 
-// result is what the model is told, bounded.
-func (d FlowDone) result() (tool.Result, error) {
+// Result is what the model is told, bounded.
+func (d FlowDone) Result() (tool.Result, error) {
 	d.TaskID, d.TaskType = string(d.Run), taskType
-	if len(d.Result) > maxResult {
-		d.Cut = text.HeadBytes(string(d.Result), maxResult, "… [cut]")
-		d.Result = nil
+	if d.Status == StatusLaunched {
+		raw, err := json.MarshalIndent(launched{d.Status, d.TaskID, d.TaskType, d.Workflow, d.Run, d.Summary, d.ScriptPath, d.Warning}, "", " ")
+		return tool.Result{Text: string(raw), Data: raw, Begun: string(d.Run)}, err
+	}
+	if len(d.Output) > maxResult {
+		d.Cut = text.HeadBytes(string(d.Output), maxResult, "… [cut]")
+		d.Output = nil
 	}
 	if len(d.Failures) > maxFailures {
 		d.Failures = d.Failures[len(d.Failures)-maxFailures:]
@@ -91,6 +110,6 @@ func (d FlowDone) result() (tool.Result, error) {
 		return tool.Result{}, err
 	}
 	about := d
-	about.Result, about.Cut = nil, ""
+	about.Output, about.Cut = nil, ""
 	return tool.Result{Text: string(raw), Data: data(about)}, nil
 }

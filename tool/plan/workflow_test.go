@@ -14,7 +14,7 @@ import (
 func TestWorkflow(t *testing.T) {
 	t.Parallel()
 	var asked plan.Flow
-	done := plan.FlowDone{Status: workflow.StatusSucceeded, Run: "r1", Workflow: "w", Result: json.RawMessage(`"` + strings.Repeat("x", 30_000) + `"`)}
+	done := plan.FlowDone{Status: workflow.StatusSucceeded, Run: "r1", Workflow: "w", Output: json.RawMessage(`"` + strings.Repeat("x", 30_000) + `"`)}
 	for range 20 {
 		done.Failures = append(done.Failures, strings.Repeat("é", 2000))
 	}
@@ -51,7 +51,7 @@ func TestWorkflow(t *testing.T) {
 	if err := json.Unmarshal([]byte(res.Text), &told); err != nil {
 		t.Fatal(err)
 	}
-	if len(res.Text) > 40_000 || told.Result != nil || !strings.HasSuffix(told.Cut, "[cut]") || len(told.Failures) != 8 || told.TaskID != "r1" || told.TaskType != "local_workflow" {
+	if len(res.Text) > 40_000 || told.Output != nil || !strings.HasSuffix(told.Cut, "[cut]") || len(told.Failures) != 8 || told.TaskID != "r1" || told.TaskType != "local_workflow" {
 		t.Errorf("told %d bytes: %.300s", len(res.Text), res.Text)
 	}
 	if len(res.Data) > 20_000 || strings.Contains(string(res.Data), "xxx") {
