@@ -130,6 +130,8 @@ func say(run workflow.RunID, e workflow.Event, v past) string {
 		return fmt.Sprintf("~ %s waits until %s", v.name, stamp(p.Until))
 	case *workflow.ChildStarted:
 		return fmt.Sprintf("> %s starts run %s", v.name, p.Run)
+	case *workflow.ChildEnded:
+		return fmt.Sprintf("  %s: run %s is %s", v.name, p.Run, p.Status)
 	case *workflow.Paused:
 		return fmt.Sprintf("! run %s is paused by %s", run, p.By)
 	case *workflow.CancelRequested:
