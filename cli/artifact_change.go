@@ -32,7 +32,7 @@ version came in meanwhile, nothing is stored, and the text is kept.`,
 	c.Flags().StringVar(&file, "file", "", "take the content from this file; - is standard input")
 	c.Flags().Int64Var(&base, "base", 0, "the version that was edited: any other one that is current refuses it (default with an editor: the one that was opened)")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		return a.onArtifact(cmd.Context(), w, args[0], func(_ *tenon.Tenon, th thing) error {
+		return a.onArtifact(cmd.Context(), w, args[0], func(t *tenon.Tenon, th thing) error {
 			if err := th.whole("edit"); err != nil {
 				return err
 			}
@@ -40,7 +40,7 @@ version came in meanwhile, nothing is stored, and the text is kept.`,
 			if file == "" {
 				return a.edit(cmd.Context(), th, e)
 			}
-			raw, _, err := a.slurp(file)
+			raw, _, err := a.slurpTo(file, longest(t))
 			if err != nil {
 				return err
 			}
