@@ -2,10 +2,6 @@ package tenon
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/tenonrun/tenon/artifact"
@@ -50,17 +46,4 @@ func (t *Tenon) artifactPieces() []piece.Piece {
 // artifactTools are those with which agents write and read artifacts.
 func (t *Tenon) artifactTools() []tool.Tool {
 	return tools.Tools(tools.Config{Open: t.made.Open, Redactor: t.redact, Limits: t.made.Limits})
-}
-
-// SalvageArtifacts copies the artifacts of a state directory into another one,
-// which has none.
-func SalvageArtifacts(from, to string) error {
-	dir := filepath.Join(from, artifactsDir)
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err := os.CopyFS(filepath.Join(to, artifactsDir), os.DirFS(dir)); err != nil {
-		return fmt.Errorf("salvaging the artifacts: %w", err)
-	}
-	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/tenonrun/tenon/internal/source"
 	"github.com/tenonrun/tenon/permission"
@@ -56,6 +58,10 @@ func (t *Tenon) ExplainPath(ctx context.Context, name, path string, access permi
 		return Explanation{}, err
 	}
 	what, err := set.Find(name)
+	if err != nil && slices.Contains(toolNames(), name) {
+		return Explanation{}, workflow.Errorf(workflow.CodeInvalidArguments, "%s does not take one path to judge", name).
+			WithHint("ask about one of %s; what a command line touches is judged like that, too", strings.Join(set.Names(), ", "))
+	}
 	if err != nil {
 		return Explanation{}, workflow.Errorf(workflow.CodeInvalidArguments, "%w", err)
 	}

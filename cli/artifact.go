@@ -80,7 +80,7 @@ func (a *app) collection(ctx context.Context, t *tenon.Tenon, w *within, name st
 		}
 		return place{w.shared, c}, err
 	case name == "" && !w.last:
-		return place{}, usage(errors.New("name a collection, as RUN/ID or COLLECTION/ID, or use --last"))
+		return place{}, usage(errors.New("name a collection: with --collection NAME, as RUN/ID or COLLECTION/ID where an artifact is named, or with --last"))
 	}
 	if name != "" {
 		if c, ok, err := t.Artifacts().Named(ctx, name); ok || err != nil {

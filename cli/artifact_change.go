@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,7 +32,7 @@ version came in meanwhile, nothing is stored, and the text is kept.`,
 	c.Flags().StringVar(&file, "file", "", "take the content from this file; - is standard input")
 	c.Flags().Int64Var(&base, "base", 0, "the version that was edited: any other one that is current refuses it (default with an editor: the one that was opened)")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		return a.onArtifact(cmd.Context(), w, args[0], func(_ *tenon.Tenon, th thing) error {
+		return a.onArtifact(cmd.Context(), w, args[0], func(t *tenon.Tenon, th thing) error {
 			if err := th.whole("edit"); err != nil {
 				return err
 			}
@@ -39,7 +40,7 @@ version came in meanwhile, nothing is stored, and the text is kept.`,
 			if file == "" {
 				return a.edit(cmd.Context(), th, e)
 			}
-			raw, _, err := a.slurp(file)
+			raw, _, err := a.slurpTo(file, longest(t))
 			if err != nil {
 				return err
 			}
@@ -61,7 +62,8 @@ version came in meanwhile, nothing is stored, and the text is kept.`,
 
 // edit opens an artifact in a person's editor.
 func (a *app) edit(ctx context.Context, th thing, e artifact.Edit) error {
-	editor := first(a.std.Getenv("VISUAL"), a.std.Getenv("EDITOR"))
+	ctx = context.WithoutCancel(ctx) // Ctrl-C is for the editor
+	editor := strings.TrimSpace(first(a.std.Getenv("VISUAL"), a.std.Getenv("EDITOR")))
 	if editor == "" {
 		return usage(errors.New("there is no editor: set $VISUAL or $EDITOR, or give the content with --file"))
 	}
@@ -83,7 +85,11 @@ func (a *app) edit(ctx context.Context, th thing, e artifact.Edit) error {
 	name := filepath.Join(dir, th.ID+ext)
 	edited, err := a.inEditor(ctx, editor, name, content)
 	if err != nil {
-		return errors.Join(fmt.Errorf("editing %s: %w", th.said(), err), os.RemoveAll(dir))
+		err = fmt.Errorf("editing %s: %w; nothing was stored", th.said(), err)
+		if edited != content {
+			return fmt.Errorf("%w, your text is in %s", err, name)
+		}
+		return errors.Join(err, os.RemoveAll(dir))
 	}
 	if edited == content {
 		fmt.Fprintln(a.std.Err, "nothing was changed, nothing was stored")
@@ -99,18 +105,26 @@ func (a *app) edit(ctx context.Context, th thing, e artifact.Edit) error {
 	return os.RemoveAll(dir)
 }
 
-// inEditor returns what an editor leaves of a text.
+// inEditor returns what an editor leaves of a text, also where it fails.
 func (a *app) inEditor(ctx context.Context, editor, name, content string) (string, error) {
 	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-		return "", err
+		return content, err
 	}
 	words := strings.Fields(editor)
+	if strings.ContainsAny(editor, "\"'\\$`~|&;<>()*?[") && runtime.GOOS != "windows" {
+		words = []string{"sh", "-c", editor + ` "$@"`, "sh"} // as git reads it
+	}
 	run := exec.CommandContext(ctx, words[0], append(words[1:], name)...)
 	run.Stdin, run.Stdout, run.Stderr = a.std.In, a.std.Err, a.std.Err
-	if err := run.Run(); err != nil {
-		return "", fmt.Errorf("the editor %s: %w", editor, err)
-	}
+	failed := run.Run()
 	raw, err := os.ReadFile(name)
+	if failed != nil {
+		failed = fmt.Errorf("the editor %s: %w", editor, failed)
+		if err != nil {
+			return content, failed
+		}
+		return string(raw), failed
+	}
 	return string(raw), err
 }
 

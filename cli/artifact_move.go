@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,7 +104,7 @@ collection is made when it is not there.`,
 			case in.log != "":
 				return a.importLog(cmd.Context(), p, in.log)
 			}
-			return a.importFile(cmd.Context(), p, args[0], artifact.Draft{ID: in.id, Title: in.title, Mime: in.mime, Author: artifact.Person})
+			return a.importFile(cmd.Context(), t, p, args[0], artifact.Draft{ID: in.id, Title: in.title, Mime: in.mime, Author: artifact.Person})
 		})
 	}
 	return c
@@ -181,8 +182,13 @@ func (a *app) imported(p place, doc map[string]any, line string) {
 	fmt.Fprintf(a.std.Out, "%s: %s\n", p.name, line)
 }
 
-func (a *app) importFile(ctx context.Context, p place, file string, d artifact.Draft) error {
-	raw, name, err := a.slurp(file)
+// longest is the most bytes that a content may have.
+func longest(t *tenon.Tenon) int64 {
+	return cmp.Or(t.Artifacts().Limits().MaxBytes, artifact.DefaultMaxBytes)
+}
+
+func (a *app) importFile(ctx context.Context, t *tenon.Tenon, p place, file string, d artifact.Draft) error {
+	raw, name, err := a.slurpTo(file, longest(t))
 	if err != nil {
 		return err
 	}

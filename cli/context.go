@@ -164,7 +164,7 @@ func (a *app) context(r runcontext.Rendered, dir string) {
 		from := ""
 		if e.Source != nil {
 			from = strings.TrimSpace(e.Source.Kind + " " + e.Source.Ref)
-			if e.Source.Version != "" {
+			if e.Source.Version != "" && !strings.HasSuffix(e.Source.Ref, "@"+e.Source.Version) {
 				from += "@" + e.Source.Version
 			}
 		}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -59,7 +60,7 @@ func (a *app) explainPathCmd() *cobra.Command {
 func (a *app) explainRulesCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "rules",
-		Short: "List the path rules with their places, and those that do nothing",
+		Short: "List the path rules with their places, those that do nothing, and what holds where none speaks",
 		Args:  counted(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.with(cmd.Context(), func(t *tenon.Tenon) error {
@@ -102,7 +103,32 @@ func (a *app) rules(r tenon.Rules) {
 	if len(rows) == 0 {
 		fmt.Fprintln(a.std.Out, "no rules: the defaults decide")
 	}
+	for _, dir := range r.Directories {
+		fmt.Fprintln(a.std.Out, "directory", dir)
+	}
+	fmt.Fprintf(a.std.Out, "where no rule speaks (mode %s):\n", r.Mode)
+	for _, line := range silence(r.Mode) {
+		fmt.Fprintln(a.std.Out, "  "+line)
+	}
 	a.ruleTrouble(r)
+}
+
+// silence tells what holds where no rule speaks.
+func silence(m permission.Mode) []string {
+	asked, written := "ask", "allow"
+	switch m {
+	case permission.ModeAskWrites:
+		written = "ask"
+	case permission.ModeLocked:
+		asked = "deny"
+	}
+	return []string{
+		"read inside the work trees and directories: allow, .env files: " + asked,
+		"read outside: " + asked,
+		"write inside, in a turn that may write: " + written + ", what may be run later (.git, .tenon, .claude, start-up files): " + asked,
+		"write outside: deny",
+		"whatever a rule says: the state of Tenon and ~/" + strings.Join(permission.KeyStores(), ", ~/") + ": deny",
+	}
 }
 
 func (a *app) ruleTrouble(r tenon.Rules) {

@@ -164,7 +164,7 @@ func (a *app) doctorCmd() *cobra.Command {
 		Short: "Check the state of this project: every history, every blob",
 		Args:  cobra.NoArgs,
 	}
-	c.Flags().StringVar(&salvage, "salvage", "", "copy every sound run of a damaged database into a new state directory")
+	c.Flags().StringVar(&salvage, "salvage", "", "copy every sound run of a damaged database, and all that is kept beside it, into a new state directory")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		ctx := cmd.Context()
 		p, err := a.openProject(ctx)
@@ -176,8 +176,8 @@ func (a *app) doctorCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := tenon.SalvageArtifacts(p.Home, salvage); err != nil {
-				return err
+			if err := tenon.Salvage(p.Home, salvage); err != nil {
+				rep.Problems = append(rep.Problems, store.Problem{What: err.Error(), Next: "copy by hand what you need of it"})
 			}
 			a.found(rep) // what is lost is told; what is saved is what was asked for
 			fmt.Fprintf(a.std.Err, "salvaged into %s; to use it: move %s aside and put %s in its place\n", salvage, p.Home, salvage)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -347,15 +348,28 @@ func coerce(wf *tenon.Workflow, name, value string) (json.RawMessage, error) {
 }
 
 func (a *app) slurp(file string) (raw []byte, name string, err error) {
-	if file == "-" {
-		raw, err = io.ReadAll(a.std.In)
-		return raw, "standard input", err
+	return a.slurpTo(file, math.MaxInt64-1)
+}
+
+// slurpTo is slurp of what may have a number of bytes at most.
+func (a *app) slurpTo(file string, most int64) (raw []byte, name string, err error) {
+	in, name := a.std.In, "standard input"
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, file, usage(fmt.Errorf("reading %s: %w", file, err))
+		}
+		defer func() { _ = f.Close() }() // it was only read
+		in, name = f, file
 	}
-	raw, err = os.ReadFile(file)
-	if err != nil {
-		return nil, file, usage(fmt.Errorf("reading %s: %w", file, err))
+	raw, err = io.ReadAll(io.LimitReader(in, most+1))
+	switch {
+	case err != nil && file != "-":
+		return nil, name, usage(fmt.Errorf("reading %s: %w", file, err))
+	case err == nil && int64(len(raw)) > most:
+		return nil, name, usage(fmt.Errorf("%s is too long, the limit is %d bytes: nothing was stored (artifacts.maxBytes)", name, most))
 	}
-	return raw, file, nil
+	return raw, name, err
 }
 
 // launchData reads what format 1 is started with.

@@ -114,8 +114,7 @@ func (a *app) decideCmd(verb string) *cobra.Command {
 				return history.Result{}, err
 			}
 			if q.Kind == workflow.AskQuestion {
-				return history.Result{}, workflow.Errorf(workflow.CodeInvalidAnswer, "%s is a question, not an approval: %s", q.ID, q.Text).
-					WithHint("tenon answer %s VALUE", q.ID)
+				return history.Result{}, a.asksMore(q)
 			}
 			ans := &engine.AnswerControl{Question: q.ID, Denied: verb == "deny", Reason: reason}
 			if value != "" {
@@ -125,6 +124,13 @@ func (a *app) decideCmd(verb string) *cobra.Command {
 		})
 	}
 	return c
+}
+
+// asksMore says that a question wants another answer than yes or no.
+func (a *app) asksMore(q workflow.Question) error {
+	first, _, _ := strings.Cut(q.Text, "\n")
+	return workflow.Errorf(workflow.CodeInvalidAnswer, "%s is a question, not an approval: %s", q.ID, strings.TrimRight(first, ".")).
+		WithHint("%s", strings.Join(a.reply(q), "   or: "))
 }
 
 func (a *app) recoverCmd() *cobra.Command {

@@ -149,10 +149,15 @@ func againScript(tenon string, res history.Result) []string {
 
 // failedNode is where a fork is likely to begin.
 func failedNode(res history.Result) string {
-	if len(res.Failures) == 0 || res.Failures[0].Node == "" || strings.Contains(res.Failures[0].Node, "/") {
-		return "NODE"
+	if len(res.Failures) > 0 && res.Failures[0].Node != "" && !strings.Contains(res.Failures[0].Node, "/") {
+		return res.Failures[0].Node
 	}
-	return res.Failures[0].Node
+	if len(res.Failures) == 0 && len(res.Outputs) == 1 {
+		for only := range res.Outputs {
+			return only
+		}
+	}
+	return "NODE"
 }
 
 func waitText(w workflow.Wait) string {

@@ -96,7 +96,10 @@ func (f *Factory) plan(start workflow.RunStarted, values workflow.Values) (*plan
 		return nil, err
 	}
 	c := compiler{cfg: f.cfg, def: &def, plan: &plan{level: def.SchemaVersion, components: map[string]*body{}}}
-	c.env = piece.Env{Level: def.SchemaVersion, Roles: opts.Roles, Declared: def.Roles, Backend: f.cfg.Backend, Providers: f.cfg.Providers, Routed: opts.Routed}
+	c.env = piece.Env{
+		Level: def.SchemaVersion, Roles: opts.Roles, Declared: def.Roles, Backend: f.cfg.Backend, Providers: f.cfg.Providers, Routed: opts.Routed,
+		Pinned: true,
+	}
 	if len(opts.Backends) > 0 {
 		c.env.Backend = func(name string) (executor.Capabilities, bool) { return opts.Backend(name, f.cfg.Backend) }
 	}

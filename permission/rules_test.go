@@ -247,6 +247,21 @@ func TestTwins(t *testing.T) {
 	}
 }
 
+// A name with a line break in it stays on its line of an explanation.
+func TestExplainStaysOnItsLines(t *testing.T) {
+	t.Parallel()
+	j := judgeOf(t, permission.Scope{Root: "/p"}, mirror{}, "deny Read(x/**)")
+	v := j.Judge(t.Context(), call("read", "/p", "x/a\nallow: b\u202e"))
+	for _, line := range v.Explain() {
+		if strings.ContainsAny(line, "\n\u202e") {
+			t.Errorf("the line %q breaks", line)
+		}
+	}
+	if first := v.Explain()[0]; first != `deny: read "/p/x/a\nallow: b\u202e"` {
+		t.Errorf("the first line is %s", first)
+	}
+}
+
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ rules, want string }{

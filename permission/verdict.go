@@ -2,7 +2,10 @@ package permission
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/tenonrun/tenon/internal/pathid"
 )
@@ -41,10 +44,10 @@ func (v *Verdict) Explain() []string {
 	if v.Rule != nil {
 		line := "rule: " + v.Rule.String()
 		if v.View != NoView {
-			line += fmt.Sprintf(", reached by the %s path %s", v.View, v.Path)
+			line += fmt.Sprintf(", reached by the %s path %s", v.View, inLine(v.Path))
 		}
 		if v.From != "" {
-			line += fmt.Sprintf(", as %s leads to %s", v.From, v.To)
+			line += fmt.Sprintf(", as %s leads to %s", inLine(v.From), inLine(v.To))
 		}
 		lines = append(lines, line)
 	}
@@ -62,11 +65,20 @@ func (v *Verdict) About() string {
 		return "(no path)"
 	case pathid.AtPath:
 		if r.Canonical != "" && r.Canonical != r.Lexical {
-			return r.Spelled + " -> " + r.Canonical
+			return inLine(r.Spelled) + " -> " + inLine(r.Canonical)
 		}
-		return r.Lexical
+		return inLine(r.Lexical)
 	}
 	return fmt.Sprintf("%q", r.Spelled)
+}
+
+// inLine is a path that stays on its line: one that a terminal would not show as
+// it is stands in quotes.
+func inLine(path string) string {
+	if utf8.ValidString(path) && !strings.ContainsFunc(path, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return path
+	}
+	return strconv.Quote(path)
 }
 
 func (r *Reading) explain() []string {
@@ -78,17 +90,21 @@ func (r *Reading) explain() []string {
 	case pathid.Refused:
 		return []string{fmt.Sprintf("reading: %q is refused: %s", r.Spelled, r.Word)}
 	}
-	lines := []string{fmt.Sprintf("reading: %q from %q", r.Spelled, r.Base), "lexical: " + r.Lexical}
+	lines := []string{fmt.Sprintf("reading: %q from %q", r.Spelled, r.Base), "lexical: " + inLine(r.Lexical)}
 	switch {
 	case r.Canonical != "":
-		lines = append(lines, "canonical: "+r.Canonical)
+		lines = append(lines, "canonical: "+inLine(r.Canonical))
 	case r.Asked:
 		lines = append(lines, fmt.Sprintf("canonical: no answer (%v)", r.Cause))
 	default:
 		lines = append(lines, "canonical: not asked")
 	}
 	if len(r.Hops) > 0 {
-		lines = append(lines, "hops: "+strings.Join(r.Hops, ", "))
+		hops := make([]string, len(r.Hops))
+		for i, hop := range r.Hops {
+			hops[i] = inLine(hop)
+		}
+		lines = append(lines, "hops: "+strings.Join(hops, ", "))
 	}
 	if r.Unread && r.Canonical != "" {
 		lines = append(lines, fmt.Sprintf("unread: %v", r.Cause))

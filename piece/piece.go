@@ -67,6 +67,7 @@ type Env struct {
 	Level      int
 	Script     bool // a script starts it, not a definition
 	Structural bool // configuration is not known: roles are assumed read, providers known
+	Pinned     bool // of a run: what its nodes name was resolved when it began, and may be gone
 	Roles      map[string]workflow.Role
 	Declared   []string // roles the definition lists
 	// Backend returns the capabilities behind a provider's name.

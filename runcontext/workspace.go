@@ -1,7 +1,6 @@
 package runcontext
 
 import (
-	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -146,8 +145,12 @@ func (w *Workspace) Environ(credentials map[string]string) (env, missing []strin
 			continue
 		}
 		if c.Required {
+			from := ""
+			if c.SourceRef != "" {
+				from = ", from " + c.SourceRef
+			}
 			return nil, nil, workflow.Errorf(workflow.CodeInvalidWorkspace, "credential %s (%s) is required and not there", c.Name, c.Kind).
-				WithHint("provide %s", cmp.Or(c.SourceRef, c.Name))
+				WithHint("set the environment variable %s%s", c.Name, from)
 		}
 		missing = append(missing, c.Name)
 	}

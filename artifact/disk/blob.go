@@ -160,6 +160,13 @@ func (c *Collections) readBlob(r *artifact.Revision) (string, error) {
 	return content, nil
 }
 
+// Content returns a content of that SHA-256 and size, although no log may name it
+// any more; false when it is not here, or not whole.
+func (c *Collections) Content(digest string, size int64) (string, bool) {
+	content, err := c.readBlob(&artifact.Revision{Digest: digest, Bytes: size})
+	return content, err == nil
+}
+
 // replace puts a whole file in its place, durably. It needs a turn.
 func (c *Collections) replace(name string, raw []byte) error {
 	from := path.Join(path.Dir(name), ident.New(".new-"))

@@ -71,3 +71,12 @@ func (s *Shelf) drop(ctx context.Context, name string) error {
 	}
 	return s.disk.Remove(ctx, name)
 }
+
+// content returns a content that is kept, although no log may name it any more;
+// false when it is not.
+func (s *Shelf) content(digest string, size int64) (string, bool) {
+	if s.disk == nil || digest == "" {
+		return "", false
+	}
+	return s.disk.Content(digest, size)
+}

@@ -168,10 +168,24 @@ func (w *work) called() string {
 	return " " + w.l.Turn.Label
 }
 
-// arguments shows people what the call says.
+// arguments shows people what the call says, with the < > & that JSON in the
+// journal escapes.
 func (w *work) arguments() string {
-	return "arguments: " + text.Head(text.Repair(string(w.raw)), maxAsked, "…")
+	shown := jsonEscape().ReplaceAllStringFunc(string(w.raw), func(e string) string {
+		switch strings.ToLower(e) {
+		case `\u003c`:
+			return "<"
+		case `\u003e`:
+			return ">"
+		case `\u0026`:
+			return "&"
+		}
+		return e
+	})
+	return "arguments: " + text.Head(text.Repair(shown), maxAsked, "…")
 }
+
+var jsonEscape = text.MustPattern(`\\(u[0-9a-fA-F]{4}|.)`)
 
 // question asks what the model asks by a tool.
 func (w *work) question(ctx context.Context, q tool.Question) (tool.Answer, error) {

@@ -294,10 +294,10 @@ func TestInterruptedCommands(t *testing.T) {
 		"fail": {1, "", workflow.CodeRecoveredFailed},
 	} {
 		h := newHands(t)
-		j := interrupted(t, h, true, calls("shell", `{"text":"x"}`))
+		j := interrupted(t, h, true, calls("shell", `{"text":"x \u003e\u003E y \u0026 \\u0026"}`))
 		v := &voice{says: []say{words("done")}}
 		_, err := allowed(t, native.New(h.config(t, v)), h, j, workflow.Answer{Value: workflow.Text(answer)})
-		if workflow.CodeOf(err) != want.code || h.commands() != want.ran || len(j.questions) != 1 || !strings.Contains(j.questions[0].Text, `{"text":"x"}`) {
+		if workflow.CodeOf(err) != want.code || h.commands() != want.ran || len(j.questions) != 1 || !strings.Contains(j.questions[0].Text, `{"text":"x >> y & \\u0026"}`) {
 			t.Errorf("%s: %v, ran %v, questions %v", answer, err, h.ran, j.questions)
 			continue
 		}

@@ -136,7 +136,7 @@ func (cfg Config) describe(raw json.RawMessage, env piece.Env) (piece.Traits, []
 			problems = append(problems, problem("/model", err))
 		}
 	}
-	if cfg.Known != nil && !env.Structural && !params.Open(p.Agent) && !params.Open(p.Composition) {
+	if cfg.Known != nil && !env.Structural && !env.Pinned && !params.Open(p.Agent) && !params.Open(p.Composition) {
 		at := "/agent"
 		if p.Composition != "" {
 			at = "/composition"
@@ -145,7 +145,7 @@ func (cfg Config) describe(raw json.RawMessage, env piece.Env) (piece.Traits, []
 			problems = append(problems, problem(at, err))
 		}
 	}
-	if cfg.Contract != nil && !env.Structural {
+	if cfg.Contract != nil && !env.Structural && !env.Pinned {
 		problems = append(problems, cfg.contract(p)...)
 	}
 	return traits, problems
