@@ -50,7 +50,7 @@ func (r *run) drive(ctx context.Context, m message, ended *attempt) (next *attem
 		return nil, false
 	}
 	defer r.baton.give()
-	if r.failure != nil { // the loop is about to abandon the run
+	if r.failure != nil || r.left() { // the loop is about to abandon the run, or to stop it
 		return nil, false
 	}
 	before := r.Seq
@@ -68,6 +68,16 @@ func (r *run) drive(ctx context.Context, m message, ended *attempt) (next *attem
 		}
 	}
 	return next, true
+}
+
+// left reports whether the process is asked to end, which is the loop's to see to.
+func (r *run) left() bool {
+	select {
+	case <-r.leave:
+		return !r.stopping
+	default:
+		return false
+	}
 }
 
 // mayOwe reports whether the append can wait for the first words of the attempt

@@ -35,6 +35,7 @@ type run struct {
 	free     *attempt      // it has ended, and the driving goroutine can run another one
 	next     *attempt      // the one it will run
 	inbox    chan message
+	leave    <-chan struct{} // closed when the process is asked to end
 	unending context.Context // of the loop, without its end
 	dead     chan struct{}   // closed when nobody answers attempts any more
 	once     sync.Once
@@ -125,6 +126,7 @@ func (r *run) loop(ctx context.Context) (history.Result, error) {
 	r.baton.take() // and kept: when the loop ends, nobody drives the run any more
 	defer r.bury()
 	defer r.e.drives(r)()
+	r.leave = ctx.Done()
 	r.clock = newClock(r.e.cfg.Now, r.Last)
 	poll := time.NewTicker(r.e.cfg.Poll)
 	defer poll.Stop()
@@ -187,6 +189,9 @@ func (r *run) await(ctx context.Context, poll <-chan time.Time) error {
 	done := ctx.Done()
 	if r.stopping {
 		done = nil
+	} else if ctx.Err() != nil {
+		r.stop()
+		return nil
 	}
 	see := r.fireTimers
 	var m message
