@@ -20,11 +20,12 @@ const (
 
 // larger are rooms over their budget, with the reason; none may pass maxLarger.
 var larger = map[string]string{
-	".":            "the wiring: one file for each thing that is wired; what a run keeps of its project (models, team, workspace) is next to become a room, as what runs made has",
-	"cli":          "one file a command, and nothing that another room needs",
-	"engine":       "the loop of one run and its doors; the fold of a run is a room of its own already",
-	"permission":   "rules, readings, judge and defaults are one argument; what touches a disk is a room of its own",
-	"store/sqlite": "the tables, the writer, and what checks and salvages them, which no other room may see",
+	".":               "the wiring: one file for each thing that is wired; what a run keeps of its project (models, team, workspace) is next to become a room, as what runs made has",
+	"cli":             "one file a command, and nothing that another room needs",
+	"engine":          "the loop of one run and its doors; the fold of a run is a room of its own already",
+	"executor/native": "the loop of a turn: asking, tools, limits, compaction and errands are read and written on one state",
+	"permission":      "rules, readings, judge and defaults are one argument; what touches a disk is a room of its own",
+	"store/sqlite":    "the tables, the writer, and what checks and salvages them, which no other room may see",
 }
 
 const maxLarger = 6700

@@ -114,10 +114,8 @@ func (l *loop) call(ctx context.Context, n int) (kept, error) {
 		return kept{}, err
 	}
 	var k kept
-	if err := json.Unmarshal(memo, &k); err != nil {
-		return kept{}, workflow.Errorf(workflow.CodeStoreDamaged, "%s: reading the memo of call %d: %w", l.Where(), n, err)
-	}
-	return k, nil
+	err = l.recall(memo, &k, fmt.Sprintf("the memo of call %d", n))
+	return k, err
 }
 
 // do makes one physical call.

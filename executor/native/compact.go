@@ -69,10 +69,8 @@ func (l *loop) tooLong(ctx context.Context, n, try int, said string) (squeeze, e
 	if err := json.Unmarshal(raw, &q.Why); err == nil { // as old runs have it
 		return q, nil
 	}
-	if err := json.Unmarshal(raw, &q); err != nil {
-		return squeeze{}, workflow.Errorf(workflow.CodeStoreDamaged, "%s: reading why the conversation was compacted: %w", l.Where(), err)
-	}
-	return q, nil
+	err = l.recall(raw, &q, "why the conversation was compacted")
+	return q, err
 }
 
 // room is what may stay as it is, in bytes, of a conversation that its model holds
@@ -275,8 +273,8 @@ func (l *loop) summaryBy(ctx context.Context, k *talk.Talk, key string, r provid
 		return err
 	}
 	var response provider.Response
-	if err := json.Unmarshal(memo, &response); err != nil {
-		return workflow.Errorf(workflow.CodeStoreDamaged, "%s: reading the memo of a summary: %w", l.Where(), err)
+	if err := l.recall(memo, &response, "the memo of a summary"); err != nil {
+		return err
 	}
 	l.reply.Usage = talk.Sum(l.reply.Usage, talk.UsageOf(response.Usage), l.reply.Rounds == 0)
 	l.reply.Rounds++

@@ -47,9 +47,7 @@ func (l *loop) decide(ctx context.Context, key string, about func() (mark, bool,
 	}
 	var m mark
 	if err == nil {
-		if err = json.Unmarshal(raw, &m); err != nil {
-			err = workflow.Errorf(workflow.CodeStoreDamaged, "%s: reading step %s: %w", l.Where(), key, err)
-		}
+		err = l.recall(raw, &m, "step "+key)
 	}
 	return m, err == nil, err
 }

@@ -118,8 +118,8 @@ func (l *loop) notices(ctx context.Context, n int, done bool) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if err := json.Unmarshal(raw, &ended); err != nil {
-		return false, workflow.Errorf(workflow.CodeStoreDamaged, "%s: reading the memo of step %s: %w", l.Where(), key, err)
+	if err := l.recall(raw, &ended, "the memo of step "+key); err != nil {
+		return false, err
 	}
 	for _, e := range ended {
 		l.errands.open = slices.DeleteFunc(l.errands.open, func(o *errand) bool { return o.step == e.Step })

@@ -104,7 +104,7 @@ func TestErrandsAreToldOnce(t *testing.T) {
 			calls("shell", `{"text":"meanwhile"}`),                             // 2
 			e.letGo("second", words("I wait")),                                 // 3: waits for one
 			e.letGo("first", words("I wait for the first")),                    // 4: waits for the other
-			words("all done"),                                                  // 5
+			words("all done"), // 5
 		}}
 		j.left = left
 		for range 50 {

@@ -21,8 +21,8 @@ const (
 // resolve decides about a call that a crash left open. It reports whether that
 // is the end of it; otherwise the call is to be done.
 func (w *work) resolve(ctx context.Context, left json.RawMessage) (s settled, over bool, err error) {
-	if err := json.Unmarshal(left, &w.intent); err != nil {
-		return s, false, workflow.Errorf(workflow.CodeStoreDamaged, "%s: reading what step %s intended: %w", w.l.Where(), w.key, err)
+	if err := w.l.recall(left, &w.intent, "what step "+w.key+" intended"); err != nil {
+		return s, false, err
 	}
 	changes := w.intent.Changes
 	if w.intent.Stopped {

@@ -85,8 +85,13 @@ func (l *loop) step(ctx context.Context, u *use, mayAsk bool) error {
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(raw, &u.done); err != nil {
-		return workflow.Errorf(workflow.CodeStoreDamaged, "%s: reading the memo of step %s: %w", l.Where(), u.key, err)
+	return l.recall(raw, &u.done, "the memo of step "+u.key)
+}
+
+// recall reads what the journal kept.
+func (l *loop) recall(raw json.RawMessage, to any, what string) error {
+	if err := json.Unmarshal(raw, to); err != nil {
+		return workflow.Errorf(workflow.CodeStoreDamaged, "%s: reading %s: %w", l.Where(), what, err)
 	}
 	return nil
 }
