@@ -53,9 +53,10 @@ func (b *bench) flow(ctx context.Context, c tool.Call, f plan.Flow) (plan.FlowDo
 	if err != nil && badly != nil && ctx.Err() == nil {
 		return notBegun(f, badly)
 	}
-	d := plan.FlowDone{Status: plan.StatusLaunched, Workflow: w.Name, Run: run, ScriptPath: t.scripts.path(run), Warning: warning}
-	d.Summary = fmt.Sprintf("run %s of %s has begun; you are told once when it is over", run, w.Name)
-	return d, err
+	return plan.FlowDone{FlowRun: plan.FlowRun{
+		Status: plan.StatusLaunched, Workflow: w.Name, Run: run, ScriptPath: t.scripts.path(run), Warning: warning,
+		Summary: fmt.Sprintf("run %s of %s has begun; you are told once when it is over", run, w.Name),
+	}}, err
 }
 
 // hatch makes what the run of a workflow that an agent starts begins with.
@@ -96,9 +97,10 @@ func notBegun(f plan.Flow, err error) (plan.FlowDone, error) {
 	if tool.ByModel(err) {
 		return plan.FlowDone{}, err
 	}
-	d := plan.FlowDone{Status: workflow.StatusInvalid, Workflow: cmp.Or(f.Name, f.Path, "script"), Error: err.Error()}
-	d.Summary = "the workflow did not begin"
-	return d, nil
+	return plan.FlowDone{
+		FlowRun: plan.FlowRun{Status: workflow.StatusInvalid, Workflow: cmp.Or(f.Name, f.Path, "script"), Summary: "the workflow did not begin"},
+		Error:   err.Error(),
+	}, nil
 }
 
 // wanted finds the workflow that a model wants.
@@ -166,9 +168,11 @@ func (t *Tenon) flowDone(ctx context.Context, res history.Result) (plan.FlowDone
 		return plan.FlowDone{}, err
 	}
 	d := plan.FlowDone{
-		Status: res.Status, Workflow: res.Workflow.Name, Run: res.Run, ScriptPath: res.ScriptPath, Agents: res.Visits, Dead: len(res.Dead),
-		Tokens: res.Usage.Input + res.Usage.Output, DurationMs: res.Updated.Std().Sub(res.Started.Std()).Milliseconds(),
-		Warning: strings.Join(res.Warnings, "; "),
+		FlowRun: plan.FlowRun{
+			Status: res.Status, Workflow: res.Workflow.Name, Run: res.Run, ScriptPath: res.ScriptPath, Warning: strings.Join(res.Warnings, "; "),
+		},
+		Agents: res.Visits, Dead: len(res.Dead), Tokens: res.Usage.Input + res.Usage.Output,
+		DurationMs: res.Updated.Std().Sub(res.Started.Std()).Milliseconds(),
 	}
 	if d.Output = res.Outputs["result"]; res.Workflow.Kind != workflow.KindScript {
 		if d.Output, err = json.Marshal(res.Outputs); err != nil {

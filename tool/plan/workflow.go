@@ -23,8 +23,8 @@ type Flow struct {
 	From   workflow.RunID  `json:"resumeFromRunId"`
 }
 
-// FlowDone is a run of a workflow that has begun, is over, or rests.
-type FlowDone struct {
+// FlowRun names a run of a workflow, and how it stands.
+type FlowRun struct {
 	Status     workflow.Status `json:"status"`
 	TaskID     string          `json:"taskId"`
 	TaskType   string          `json:"taskType"`
@@ -33,6 +33,11 @@ type FlowDone struct {
 	Summary    string          `json:"summary"`
 	ScriptPath string          `json:"scriptPath,omitempty"`
 	Warning    string          `json:"warning,omitempty"`
+}
+
+// FlowDone is a run of a workflow that has begun, is over, or rests.
+type FlowDone struct {
+	FlowRun
 	Error      string          `json:"error,omitempty"` // why it did not begin
 	Output     json.RawMessage `json:"result,omitempty"`
 	Cut        string          `json:"resultCut,omitempty"` // the beginning of a result that is too long
@@ -46,18 +51,6 @@ type FlowDone struct {
 
 // StatusLaunched is the status of a run that has just begun: its end is told later.
 const StatusLaunched workflow.Status = "async_launched"
-
-// launched is what the model is told of a run that has begun.
-type launched struct {
-	Status     workflow.Status `json:"status"`
-	TaskID     string          `json:"taskId"`
-	TaskType   string          `json:"taskType"`
-	Workflow   string          `json:"workflowName"`
-	Run        workflow.RunID  `json:"runId"`
-	Summary    string          `json:"summary"`
-	ScriptPath string          `json:"scriptPath,omitempty"`
-	Warning    string          `json:"warning,omitempty"`
-}
 
 // taskType is what other hosts of the dialect call such a run.
 const taskType = "local_workflow"
@@ -92,7 +85,7 @@ func Workflow(launch func(ctx context.Context, c tool.Call, f Flow) (FlowDone, e
 func (d FlowDone) Result() (tool.Result, error) {
 	d.TaskID, d.TaskType = string(d.Run), taskType
 	if d.Status == StatusLaunched {
-		raw, err := json.MarshalIndent(launched{d.Status, d.TaskID, d.TaskType, d.Workflow, d.Run, d.Summary, d.ScriptPath, d.Warning}, "", " ")
+		raw, err := json.MarshalIndent(d.FlowRun, "", " ")
 		return tool.Result{Text: string(raw), Data: raw, Begun: string(d.Run)}, err
 	}
 	if len(d.Output) > maxResult {

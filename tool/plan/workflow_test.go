@@ -14,7 +14,7 @@ import (
 func TestWorkflow(t *testing.T) {
 	t.Parallel()
 	var asked plan.Flow
-	done := plan.FlowDone{Status: workflow.StatusSucceeded, Run: "r1", Workflow: "w", Output: json.RawMessage(`"` + strings.Repeat("x", 30_000) + `"`)}
+	done := plan.FlowDone{FlowRun: plan.FlowRun{Status: workflow.StatusSucceeded, Run: "r1", Workflow: "w"}, Output: json.RawMessage(`"` + strings.Repeat("x", 30_000) + `"`)}
 	for range 20 {
 		done.Failures = append(done.Failures, strings.Repeat("é", 2000))
 	}
@@ -54,7 +54,17 @@ func TestWorkflow(t *testing.T) {
 	if len(res.Text) > 40_000 || told.Output != nil || !strings.HasSuffix(told.Cut, "[cut]") || len(told.Failures) != 8 || told.TaskID != "r1" || told.TaskType != "local_workflow" {
 		t.Errorf("told %d bytes: %.300s", len(res.Text), res.Text)
 	}
+	if res.Begun != "" {
+		t.Errorf("a run that is over goes on as %s", res.Begun)
+	}
 	if len(res.Data) > 20_000 || strings.Contains(string(res.Data), "xxx") {
 		t.Errorf("kept %d bytes", len(res.Data))
+	}
+	done = plan.FlowDone{FlowRun: plan.FlowRun{Status: plan.StatusLaunched, Run: "r2", Workflow: "w", ScriptPath: "/s.js"}}
+	if res, err = use(`{"name": "w"}`); err != nil || res.Begun != "r2" || strings.Contains(res.Text, "tokens") {
+		t.Errorf("%+v, %v", res, err)
+	}
+	if err := json.Unmarshal([]byte(res.Text), &told); err != nil || told.Status != "async_launched" || told.TaskID != "r2" || told.ScriptPath != "/s.js" {
+		t.Errorf("told %s, %v", res.Text, err)
 	}
 }
