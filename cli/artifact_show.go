@@ -60,7 +60,7 @@ func (a *app) showArtifact(ctx context.Context, th thing, raw bool) error {
 		return err
 	}
 	fmt.Fprintf(a.std.Err, "%s/%s version %d  %s  %s  by %s\n", th.name, r.Artifact, r.Version, printable(r.Mime), printable(r.Title), by(r.Author))
-	a.onTerminal(&r, content)
+	a.onTerminal(th, &r, content)
 	if list, err := th.List(ctx); err == nil {
 		for i := range list {
 			if list[i].ID == th.ID {
@@ -73,7 +73,7 @@ func (a *app) showArtifact(ctx context.Context, th thing, raw bool) error {
 
 // onTerminal shows what a terminal can of an artifact. There is an answer for each
 // kind.
-func (a *app) onTerminal(r *artifact.Revision, content string) {
+func (a *app) onTerminal(th thing, r *artifact.Revision, content string) {
 	cols, color := a.paper()
 	text := render.Tame(content) // what is in it commands no terminal
 	switch artifact.KindOf(r.Mime) {
@@ -84,22 +84,22 @@ func (a *app) onTerminal(r *artifact.Revision, content string) {
 	case artifact.Code:
 		a.shown(render.Code(text, first(r.Language, artifact.LanguageOf(r.Mime)), render.Options{Width: cols, Color: color}))
 	case artifact.Image:
-		a.cannot(r, "a picture")
+		a.cannot(th, r, "a picture")
 	case artifact.Vector:
-		a.cannot(r, "a drawing")
+		a.cannot(th, r, "a drawing")
 	case artifact.Page:
 		if names, err := artifact.Artboards(content); artifact.IsCanvas(r.Mime) && err == nil {
-			a.cannot(r, fmt.Sprintf("a canvas of %d artboards (%s)", len(names), printable(strings.Join(names, ", "))))
+			a.cannot(th, r, fmt.Sprintf("a canvas of %d artboards (%s)", len(names), printable(strings.Join(names, ", "))))
 		} else {
-			a.cannot(r, "a page that a browser runs")
+			a.cannot(th, r, "a page that a browser runs")
 		}
 	}
 }
 
 // cannot tells what a terminal does not show, and what does.
-func (a *app) cannot(r *artifact.Revision, what string) {
+func (a *app) cannot(th thing, r *artifact.Revision, what string) {
 	fmt.Fprintf(a.std.Out, "%s, %d bytes: a terminal cannot show it\n", what, r.Bytes)
-	fmt.Fprintln(a.std.Err, "next: --open shows it in the browser, --raw writes it")
+	fmt.Fprintln(a.std.Err, a.here(fmt.Sprintf("see it in the browser with: tenon artifact open %[1]s/%[2]s; its bytes with: tenon artifact show %[1]s/%[2]s --raw", th.name, th.ID)))
 }
 
 // shown writes a text, with a line end.
