@@ -82,7 +82,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:      "testdata/script",
 		Setup:    func(e *testscript.Env) error { return setup(e, state) },
-		Deadline: time.Now().Add(5 * time.Minute),
+		Deadline: time.Now().Add(10 * time.Minute),
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exit": exit, "json": query, "jsonl": queryLines, "asked": asked,
 			"modelserver": modelServer, "modelreply": modelReply, "modelcalls": modelCalls, "modelsaid": modelSaid,

@@ -42,15 +42,19 @@ func (r *run) pursue(ctx context.Context, a *attempt) {
 }
 
 // drive folds and appends what an attempt has to say, which spares a change of
-// goroutine; driven is false when another goroutine is at it, and the message is
-// the loop's to take up. Of the attempts that begin with the end of one, the first
-// is returned: it is the caller's to run.
+// goroutine. driven is false when the message is the loop's to take up: another
+// goroutine is at it, or attempts are at work side by side, and what they say at
+// one time is better one append. Of the attempts that begin with the end of one,
+// the first is returned: it is the caller's to run.
 func (r *run) drive(ctx context.Context, m message, ended *attempt) (next *attempt, driven bool) {
 	if !r.baton.tryTake() {
 		return nil, false
 	}
 	defer r.baton.give()
 	if r.failure != nil || r.left() { // the loop is about to abandon the run, or to stop it
+		return nil, false
+	}
+	if ended == nil && len(r.live) > 1 {
 		return nil, false
 	}
 	before := r.Seq
