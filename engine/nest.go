@@ -136,17 +136,14 @@ func (m *nest) handle(r *run) error {
 		m.root = r.ID
 	}
 	m.about = r.visitRef(m.n.Visit)
-	if m.over {
-		m.counted = !r.Gate.KeepsChild(admission.StepChild(m.n.Visit, m.n.Step))
+	child := admission.StepChild(m.n.Visit, m.n.Step)
+	kept := r.Gate.KeepsChild(child)
+	if budget, ok := r.hatched[m.id]; m.over || ok && kept {
+		m.budget, m.counted = budget, !kept
 		m.reply <- nil
 		return nil
 	}
-	if kept, ok := r.hatched[m.id]; ok {
-		m.budget = kept
-		m.reply <- nil
-		return nil
-	}
-	budget, refused := r.Gate.ReserveChild(admission.StepChild(m.n.Visit, m.n.Step))
+	budget, refused := r.Gate.ReserveChild(child)
 	switch {
 	case m.parent.Depth > maxDepth:
 		m.reply <- workflow.Errorf(workflow.CodeComponentDepth, "runs are nested more than %d deep", maxDepth)

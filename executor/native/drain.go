@@ -157,7 +157,7 @@ func (l *loop) raised(ctx context.Context, n int) (bool, error) {
 
 // last reports whether round n is the last one that the agent has.
 func (l *loop) last(n int) bool {
-	return n == l.rounds() || l.drained > 0 && n > l.drained
+	return n == l.rounds() || n == l.closing || l.drained > 0 && n > l.drained
 }
 
 // offered are the tools of round n.

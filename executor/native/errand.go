@@ -99,7 +99,8 @@ func (l *loop) notices(ctx context.Context, n int, done bool) (bool, error) {
 		return done, nil
 	}
 	if done && l.drained > 0 {
-		return true, l.giveUp(ctx)
+		l.giveUp(ctx)
+		return true, nil
 	}
 	var ended []notice
 	key := l.callKey(n) + "/notices"
@@ -127,6 +128,9 @@ func (l *loop) notices(ctx context.Context, n int, done bool) (bool, error) {
 	}
 	if len(ended) > 0 && done {
 		l.reply.Structured, l.repairs = nil, 0
+		if l.last(n) {
+			l.closing = n + 1
+		}
 		return false, nil
 	}
 	return done, nil
@@ -167,13 +171,16 @@ func (l *loop) ended(ctx context.Context, wait bool) ([]notice, error) {
 	}
 }
 
-// giveUp ends all errands of a turn that has come to its limits.
-func (l *loop) giveUp(ctx context.Context) error {
+// giveUp ends all errands of a turn that has come to its limits. It goes on after a
+// raise, and then knows.
+func (l *loop) giveUp(ctx context.Context) {
 	for _, e := range l.errands.open {
 		l.follow(ctx, e)
 	}
 	l.errands.stop(workflow.Errorf(workflow.CodeAborted, "the agent that began it has come to its limit"))
 	l.errands.wait.Wait()
-	l.errands.open = nil
-	return nil
+	for _, e := range l.errands.open {
+		l.messages = append(l.messages, provider.UserText(noticeHead+e.begun+" was ended, because you had come to a limit."))
+	}
+	l.errands = errands{}
 }

@@ -180,3 +180,25 @@ func TestErrandThatCannotBeWaitedFor(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
+
+// TestErrandsOutliveTheRounds: a turn without responses left still hears the end of
+// what it has begun, and may only answer then.
+func TestErrandsOutliveTheRounds(t *testing.T) {
+	t.Parallel()
+	h, j, e := newHands(t), newJournal(), newErrands("first", "second")
+	v := &voice{says: []say{
+		calls("launch", `{"text":"first"}`, "launch", `{"text":"second"}`), e.letGo("first", words("I have no calls left")),
+		e.letGo("second", words("one is over")), words("done"),
+	}}
+	turn := h.turn()
+	turn.MaxTurns = 2
+	r, err := e.executor(t, h, v).Execute(t.Context(), turn, j)
+	if err != nil || r.Text != "done" || r.Rounds != 4 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	for n, q := range v.got {
+		if only := q.ToolChoice == provider.ChoiceNone; only != (n > 0) {
+			t.Errorf("response %d may only answer: %v", n+1, only)
+		}
+	}
+}

@@ -62,6 +62,7 @@ type loop struct {
 	drain      mark // why
 
 	errands errands // what calls have begun
+	closing int     // the round after the last one, in which the agent only hears an end and answers
 
 	opening sync.Mutex // of the account
 	showing sync.Mutex
